@@ -1,0 +1,1 @@
+//! glint-target-core
