@@ -19,18 +19,35 @@ pub mod table;
 pub mod extent;
 pub mod fields;
 
+mod blocks;
+mod compare_and_write;
 mod designators;
 mod device_fault;
 mod gates;
+mod get_lba_status;
 mod inquiry;
 mod limits;
+mod mode_pages;
+mod mode_select;
+mod mode_sense;
+mod prefetch;
 mod read;
 mod read_capacity;
 mod report_luns;
 mod request_sense;
+mod reserve;
+mod send_diagnostic;
+mod start_stop_unit;
+mod supported_opcodes;
+mod synchronize_cache;
+mod target_port_groups;
 mod test_unit_ready;
+mod unmap;
+mod usage;
+mod verify;
 mod vpd;
 mod write;
+mod write_same;
 
 #[cfg(test)]
 mod first_tests;
