@@ -127,3 +127,7 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
         self.units().iter().for_each(|(_, unit)| super::manage::lose_nexus(unit, nexus.id));
     }
 }
+
+#[cfg(test)]
+#[path = "target_tests.rs"]
+mod tests;
