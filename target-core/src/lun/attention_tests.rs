@@ -21,9 +21,9 @@ fn each_nexus_has_its_own() {
     let attentions = fresh();
     attentions.raise_except(NEXUS, asc::MODE_PARAMETERS_CHANGED);
     attentions.raise(asc::CAPACITY_DATA_HAS_CHANGED);
-    attentions.raise_for(NEXUS, asc::RESERVATIONS_RELEASED);
+    attentions.raise_for(NEXUS, asc::MEDIUM_MAY_HAVE_CHANGED);
     assert!(attentions.is_pending(NEXUS) && attentions.is_pending(OTHER));
-    assert_eq!(drain(&attentions, NEXUS), [asc::CAPACITY_DATA_HAS_CHANGED, asc::RESERVATIONS_RELEASED]);
+    assert_eq!(drain(&attentions, NEXUS), [asc::CAPACITY_DATA_HAS_CHANGED, asc::MEDIUM_MAY_HAVE_CHANGED]);
     assert!(!attentions.is_pending(NEXUS) && attentions.is_pending(OTHER));
     assert_eq!(drain(&attentions, OTHER), [asc::MODE_PARAMETERS_CHANGED, asc::CAPACITY_DATA_HAS_CHANGED]);
 }
