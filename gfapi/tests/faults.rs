@@ -3,7 +3,10 @@
 mod common;
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -15,41 +18,34 @@ use tokio::time::{sleep, timeout};
 const MIB: u64 = 1 << 20;
 
 /// Writes and reads blocks without pause until told to stop; says how many.
-fn busy(file: &Arc<File>, lane: u64) -> (tokio::task::JoinHandle<u64>, Arc<std::sync::atomic::AtomicBool>) {
-    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let (file, stopped) = (Arc::clone(file), Arc::clone(&stop));
-    let task = tokio::spawn(async move {
-        let mut round = 0;
-        while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
-            let offset = lane * MIB + round % 64 * BLOCK as u64;
-            let data = block(lane << 32 | round);
-            within(20, file.write(offset, std::slice::from_ref(&data), round % 8 == 0)).await.unwrap();
-            assert_eq!(
-                within(20, file.read(offset, BLOCK)).await.unwrap(),
-                data,
-                "lane {lane} round {round}"
-            );
-            round += 1;
-        }
-        round
-    });
-    (task, stop)
+async fn keep_busy(file: Arc<File>, lane: u64, stop: Arc<AtomicBool>) -> u64 {
+    let mut round = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let offset = lane * MIB + round % 64 * BLOCK as u64;
+        let data = block(lane << 32 | round);
+        within(20, file.write(offset, std::slice::from_ref(&data), round % 8 == 0)).await.unwrap();
+        assert_eq!(within(20, file.read(offset, BLOCK)).await.unwrap(), data, "lane {lane} round {round}");
+        round += 1;
+    }
+    round
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn io_goes_on_without_one_brick_and_the_brick_catches_up() {
     let gluster = gluster(&VolumeSpec::default());
     let volume = connect(&gluster).await;
     let file = Arc::new(new_file(&volume, "disk", 8 * MIB).await);
-    let lanes: Vec<_> = (0..4).map(|lane| busy(&file, lane)).collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    let lanes: Vec<_> =
+        (0..4).map(|lane| tokio::spawn(keep_busy(Arc::clone(&file), lane, Arc::clone(&stop)))).collect();
     sleep(Duration::from_millis(300)).await;
     gluster.kill_brick(0).unwrap();
     sleep(Duration::from_millis(700)).await;
     gluster.start_force().unwrap();
     sleep(Duration::from_millis(300)).await;
-    for (task, stop) in lanes {
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert!(within(30, task).await.unwrap() > 10);
+    stop.store(true, Ordering::Relaxed);
+    for lane in lanes {
+        assert!(within(30, lane).await.unwrap() > 10);
     }
     within(5, file.fdatasync()).await.unwrap();
     gluster.wait_healed().unwrap();
@@ -131,8 +127,6 @@ async fn futures_of_a_hung_volume_can_be_dropped_and_close_waits_for_what_is_bel
     for number in (0..OPS).step_by(2) {
         assert_eq!(file.read(number * BLOCK as u64, BLOCK).await.unwrap(), block(number), "block {number}");
     }
-    // What is dropped before its first poll never happens.
-    drop(file.write(0, &[block(99)], false));
     within(5, file.close()).await.unwrap();
 }
 
@@ -189,13 +183,12 @@ async fn connecting_tries_every_host_and_reports_what_is_not_there() {
     let mut unknown = config(&gluster);
     unknown.volume = "of-nobody".to_owned();
     let error = within(30, Volume::connect(unknown)).await.unwrap_err();
-    eprintln!("unknown volume: {error}");
+    assert_eq!(error.kind(), Kind::Gone, "{error}");
 
     let mut nowhere = config(&gluster);
     nowhere.hosts = vec![Host { name: "127.0.0.1".to_owned(), port: 1 }];
-    let begun = Instant::now();
     let error = within(30, Volume::connect(nowhere)).await.unwrap_err();
-    eprintln!("no host: {error} after {:?}", begun.elapsed());
+    assert_eq!(error.kind(), Kind::NotConnected, "{error}");
 
     let mut none = config(&gluster);
     none.hosts.clear();

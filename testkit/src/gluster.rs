@@ -303,15 +303,20 @@ impl GlusterVolume {
         self.wait_online()
     }
 
-    /// Waits until nothing is left to heal.
+    /// Waits until the self-heal daemon has brought all bricks to the same state.
     ///
     /// # Errors
     /// When that takes longer than half a minute.
     pub fn wait_healed(&self) -> io::Result<()> {
         wait_until(|| {
-            let summary = self.cluster.gluster(&["volume", "heal", &self.name, "info", "summary"])?;
-            let mut totals = summary.lines().filter(|line| line.starts_with("Total Number of entries:"));
-            Ok(totals.clone().count() == self.bricks.len() && totals.all(|line| line.ends_with(": 0")))
+            for brick in &self.bricks {
+                for index in ["xattrop", "dirty"] {
+                    if entries_to_heal(&brick.join(".glusterfs/indices").join(index))? > 0 {
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
         })
     }
 
@@ -378,6 +383,22 @@ fn free_address() -> io::Result<Ipv4Addr> {
         }
     }
     Err(last.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
+}
+
+/// The files that a brick has marked as to be healed elsewhere: all in the index but the file that the marks are links to.
+fn entries_to_heal(index: &Path) -> io::Result<usize> {
+    let base = index.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let mut count = 0;
+    match fs::read_dir(index) {
+        Ok(entries) => {
+            for entry in entries {
+                count += usize::from(!entry?.file_name().to_string_lossy().starts_with(base));
+            }
+            Ok(count)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
 }
 
 fn wait_until(mut done: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
