@@ -64,7 +64,7 @@ fn run(config: &VolumeConfig, control: Control, inbox: &Receiver<Job>, promise: 
         Err(error) => return promise.keep(Err(error)),
     };
     let volume = instance.connect(&config.options).and_then(|()| {
-        Volume::start(instance, control, config).map_err(|_| Error::os("thread", Errno::AGAIN))
+        Volume::start(instance, control, config).map_err(|_| Error::os("thread", Errno::NOMEM))
     });
     promise.keep(volume);
     for job in inbox {

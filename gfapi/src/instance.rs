@@ -152,22 +152,24 @@ impl Instance {
         Ok(volfile::translators(&String::from_utf8_lossy(&self.volfile()?)))
     }
 
-    /// The volume's description. libgfapi copies as many bytes as the buffer has, also beyond the description's end; so the
-    /// buffer must not be larger than it.
+    /// The volume's description. libgfapi copies as many bytes as the buffer has, also beyond the description's end; so
+    /// the buffer must not be larger than it.
     fn volfile(&self) -> Result<Vec<u8>, Error> {
-        const NAME: &str = "get_volfile";
-        // SAFETY: nothing is written to a buffer of no bytes; the answer is minus the size that is missing.
-        let missing = unsafe { self.symbols.glfs_get_volfile(self.fs.as_ptr(), ptr::null_mut(), 0) };
-        let mut volfile = vec![0_u8; missing.unsigned_abs()];
-        // SAFETY: the buffer has the length that is given.
-        let got = unsafe {
-            self.symbols.glfs_get_volfile(self.fs.as_ptr(), volfile.as_mut_ptr().cast(), volfile.len())
+        let get = |buffer: &mut [u8]| {
+            // SAFETY: the buffer has the length that is given; with none, nothing is written to it.
+            unsafe {
+                self.symbols.glfs_get_volfile(self.fs.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
+            }
         };
-        if got <= 0 {
-            // Replaced by a longer one in between, or none there.
-            return Err(Error::os(NAME, Errno::AGAIN));
+        // It may be replaced by a longer one between the question for its size and that for its text, but hardly ever.
+        for _ in 0..4 {
+            let missing = get(&mut []).unsigned_abs();
+            let mut volfile = vec![0_u8; missing];
+            if get(&mut volfile) > 0 {
+                return Ok(volfile);
+            }
         }
-        Ok(volfile)
+        Err(Error::os("get_volfile", Errno::IO))
     }
 
     fn read_small(&self, path: &str) -> Result<Vec<u8>, Error> {

@@ -83,7 +83,7 @@ impl Volume {
     /// Connects to a volume and verifies that the configured options have taken effect.
     ///
     /// # Errors
-    /// [`Error::Library`] where libgfapi is missing, [`Error::Option`], or what libgfapi says: ENOENT or EIO for a volume
+    /// [`Error::Library`] where libgfapi is missing, [`Error::Option`], or what libgfapi says: ENOENT for a volume
     /// that is not there or not started, ENOTCONN for hosts that do not answer. libgfapi may take minutes to give up; a caller that
     /// cannot wait drops the future, and the attempt ends in the background.
     pub async fn connect(config: VolumeConfig) -> Result<Self, Error> {
@@ -181,7 +181,7 @@ impl Volume {
     /// The translators that the client runs now, bricks first.
     ///
     /// # Errors
-    /// EAGAIN while the volume's description is being replaced.
+    /// EIO where libgfapi has no description of the volume.
     pub async fn translators(&self) -> Result<Vec<Translator>, Error> {
         self.shared.control.call(|instance| instance.translators()).await
     }
