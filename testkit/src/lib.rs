@@ -1,1 +1,3 @@
 //! glint-testkit
+
+pub mod gluster;
