@@ -10,9 +10,10 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && install -d -o 65532 -g 65532 /out/state
 
 FROM debian:bookworm-slim
-# libgfapi is loaded when the first gluster volume is opened; nothing else is needed at run time.
+# libgfapi is loaded when the first gluster volume is opened, and loads its translators from glusterfs-common in turn.
+# glint needs nothing else at run time.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libgfapi0 \
+    && apt-get install -y --no-install-recommends libgfapi0 glusterfs-common \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /out/glint /usr/local/bin/glint
 COPY --from=build /out/state /var/lib/glint
