@@ -28,6 +28,7 @@ pub struct Builder {
     dir: TempDir,
     portal: SocketAddr,
     api: SocketAddr,
+    advertised: Option<String>,
     arguments: Vec<String>,
     unprivileged: bool,
 }
@@ -37,7 +38,14 @@ impl Builder {
         let dir = tempfile::Builder::new().prefix("glint-").tempdir().expect("a temporary directory");
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("the directory's mode");
         let loopback = || SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free_port()));
-        Self { dir, portal: loopback(), api: loopback(), arguments: Vec::new(), unprivileged: false }
+        Self {
+            dir,
+            portal: loopback(),
+            api: loopback(),
+            advertised: None,
+            arguments: Vec::new(),
+            unprivileged: false,
+        }
     }
 
     /// A directory for the test's own files; it goes with the [`Glint`].
@@ -53,9 +61,9 @@ impl Builder {
 
     /// Tell initiators to connect to this host instead of loopback (port as bound), as a virtual machine needs it.
     #[must_use]
-    pub fn advertise(self, host: &str) -> Self {
-        let address = format!("{host}:{}", self.portal.port());
-        self.argument("--advertise").argument(&address)
+    pub fn advertise(mut self, host: &str) -> Self {
+        self.advertised = Some(format!("{host}:{}", self.portal.port()));
+        self
     }
 
     /// A further argument of `glint serve`.
@@ -83,19 +91,62 @@ impl Builder {
     }
 
     fn launch(self, targets: Option<&str>) -> Glint {
+        let general = General {
+            file: self.dir.path().join("glint.toml"),
+            portal: self.portal,
+            api: self.api,
+            advertised: self.advertised,
+        };
         let mut arguments = vec!["serve".to_owned()];
-        let config = self.dir.path().join("glint.toml");
         if let Some(targets) = targets {
-            write_config(&config, self.portal, self.api, targets);
-            arguments.extend(["-c".to_owned(), config.display().to_string()]);
+            general.write(targets);
+            arguments.extend(["-c".to_owned(), general.file.display().to_string()]);
         } else {
-            arguments.extend(["--listen".to_owned(), self.portal.to_string()]);
-            arguments.extend(["--api".to_owned(), self.api.to_string()]);
+            arguments.extend(general.flags());
         }
         arguments.extend(self.arguments);
         let launcher = if self.unprivileged { unprivileged(self.dir.path()) } else { vec![paths::glint()] };
         let process = serve(&launcher, &arguments);
-        Glint { process, launcher, arguments, dir: self.dir, config, portal: self.portal, api: self.api }
+        Glint { process, launcher, arguments, dir: self.dir, general }
+    }
+}
+
+/// What a test's glint has besides its targets: the one place where the tests know how that is told.
+struct General {
+    file: PathBuf,
+    portal: SocketAddr,
+    api: SocketAddr,
+    advertised: Option<String>,
+}
+
+impl General {
+    fn flags(&self) -> Vec<String> {
+        let mut flags =
+            vec!["--listen".to_owned(), self.portal.to_string(), "--api".to_owned(), self.api.to_string()];
+        if let Some(address) = &self.advertised {
+            flags.extend(["--advertise".to_owned(), address.clone()]);
+        }
+        flags
+    }
+
+    /// Write the configuration file with these targets.
+    fn write(&self, targets: &str) {
+        let state = self.file.with_file_name("state");
+        let (portal, api) = (self.portal, self.api);
+        let advertise = self
+            .advertised
+            .iter()
+            .map(|address| format!("advertise = [\"{address}\"]\n"))
+            .collect::<String>();
+        let text = format!(
+            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n[[portal]]\nlisten = \"{portal}\"\n{advertise}\n\
+             [api]\nlisten = \"{api}\"\n\n{targets}\n",
+            state.display()
+        );
+        // Not in place: glint may be reading it.
+        let new = self.file.with_extension("new");
+        fs::write(&new, text).expect("the configuration is written");
+        fs::rename(&new, &self.file).expect("the configuration is put in its place");
     }
 }
 
@@ -105,9 +156,7 @@ pub struct Glint {
     launcher: Vec<PathBuf>,
     arguments: Vec<String>,
     dir: TempDir,
-    config: PathBuf,
-    portal: SocketAddr,
-    api: SocketAddr,
+    general: General,
 }
 
 impl Glint {
@@ -129,22 +178,22 @@ impl Glint {
 
     /// Where it takes iSCSI connections.
     pub fn portal(&self) -> SocketAddr {
-        self.portal
+        self.general.portal
     }
 
     /// Where it answers `/metrics`, `/livez` and `/readyz`.
     pub fn api(&self) -> SocketAddr {
-        self.api
+        self.general.api
     }
 
     /// libiscsi's and QEMU's URL of LUN 0 of a volume.
     pub fn url(&self, volume: &str) -> String {
-        format!("iscsi://{}/{IQN_BASE}:{volume}/0", self.portal)
+        format!("iscsi://{}/{IQN_BASE}:{volume}/0", self.general.portal)
     }
 
     /// As [`Glint::url`], with CHAP.
     pub fn url_as(&self, user: &str, secret: &str, volume: &str) -> String {
-        format!("iscsi://{user}%{secret}@{}/{IQN_BASE}:{volume}/0", self.portal)
+        format!("iscsi://{user}%{secret}@{}/{IQN_BASE}:{volume}/0", self.general.portal)
     }
 
     /// Its process id.
@@ -164,7 +213,7 @@ impl Glint {
 
     /// Put other targets (TOML from the first `[[target]]` on) into the configuration file and have it read again.
     pub fn reconfigure(&mut self, targets: &str) {
-        write_config(&self.config, self.portal, self.api, targets);
+        self.general.write(targets);
         self.process.signal(Signal::HUP);
     }
 
@@ -230,17 +279,4 @@ fn unprivileged(dir: &Path) -> Vec<PathBuf> {
     fs::copy(paths::glint(), &binary).expect("glint can be copied");
     let setpriv = "setpriv --reuid 65532 --regid 65532 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs";
     setpriv.split(' ').map(PathBuf::from).chain([binary]).collect()
-}
-
-/// The one place where the tests know the configuration's general sections.
-fn write_config(path: &Path, portal: SocketAddr, api: SocketAddr, targets: &str) {
-    let state = path.with_file_name("state");
-    let text = format!(
-        "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n[[portal]]\nlisten = \"{portal}\"\n\n[api]\nlisten = \"{api}\"\n\n{targets}",
-        state.display()
-    );
-    // Not in place: glint may be reading it.
-    let new = path.with_extension("new");
-    fs::write(&new, text).expect("the configuration is written");
-    fs::rename(&new, path).expect("the configuration is put in its place");
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod conformance;
+pub mod data;
 pub mod fio;
 pub mod glint;
 pub mod http;
@@ -14,3 +15,4 @@ pub mod ports;
 pub mod process;
 pub mod tools;
 pub mod vm;
+pub mod wait;

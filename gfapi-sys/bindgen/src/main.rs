@@ -57,8 +57,19 @@ const FUNCTIONS: &[&str] = &[
 /// Types of the C library that libgfapi's signatures use. They are taken from the `libc` crate, which knows them for
 /// every architecture; spelled out here they would be right for the generating machine only.
 const LIBC_TYPES: &[&str] = &[
-    "stat", "statvfs", "timespec", "iovec", "flock", "ino_t", "off_t", "blkcnt_t", "blksize_t", "nlink_t", "uid_t",
-    "gid_t", "mode_t",
+    "stat",
+    "statvfs",
+    "timespec",
+    "iovec",
+    "flock",
+    "ino_t",
+    "off_t",
+    "blkcnt_t",
+    "blksize_t",
+    "nlink_t",
+    "uid_t",
+    "gid_t",
+    "mode_t",
 ];
 
 /// Other spellings of those types inside the headers.
@@ -109,7 +120,9 @@ fn generate() -> Result<String, Error> {
     let mut builder = bindgen::Builder::default()
         .header_contents("wrapper.h", &format!("#include <{HEADER}>\n"))
         .clang_args(include_flags()?)
-        .rust_target(bindgen::RustTarget::stable(RUST_MINOR, 0).map_err(|e| Error::RustTarget(e.to_string()))?)
+        .rust_target(
+            bindgen::RustTarget::stable(RUST_MINOR, 0).map_err(|e| Error::RustTarget(e.to_string()))?,
+        )
         .rust_edition(bindgen::RustEdition::Edition2024)
         .dynamic_library_name("Symbols")
         .dynamic_link_require_all(true)
@@ -164,9 +177,13 @@ impl fmt::Display for Error {
                 write!(f, "pkg-config does not find glusterfs-api (package libglusterfs-dev): {why}")
             }
             Self::RustTarget(why) => write!(f, "bindgen does not write for Rust 1.{RUST_MINOR}: {why}"),
-            Self::Bindgen(why) => write!(f, "the header could not be read (is libclang-dev installed?): {why}"),
+            Self::Bindgen(why) => {
+                write!(f, "the header could not be read (is libclang-dev installed?): {why}")
+            }
             Self::File(path, why) => write!(f, "{}: {why}", path.display()),
-            Self::Stale(path) => write!(f, "{} differs from the header's; run `make bindings`", path.display()),
+            Self::Stale(path) => {
+                write!(f, "{} differs from the header's; run `make bindings`", path.display())
+            }
         }
     }
 }
