@@ -94,6 +94,14 @@ pub struct Symbols {
         key: *const ::core::ffi::c_char,
         value: *const ::core::ffi::c_char,
     ) -> ::core::ffi::c_int,
+    pub glfs_pread: unsafe extern "C" fn(
+        fd: *mut glfs_fd_t,
+        buf: *mut ::core::ffi::c_void,
+        count: usize,
+        offset: off_t,
+        flags: ::core::ffi::c_int,
+        poststat: *mut glfs_stat,
+    ) -> isize,
     pub glfs_pread_async: unsafe extern "C" fn(
         fd: *mut glfs_fd_t,
         buf: *mut ::core::ffi::c_void,
@@ -249,6 +257,7 @@ impl Symbols {
         let glfs_creat = unsafe { __library.get(b"glfs_creat\0") }.map(|sym| *sym)?;
         let glfs_close = unsafe { __library.get(b"glfs_close\0") }.map(|sym| *sym)?;
         let glfs_set_xlator_option = unsafe { __library.get(b"glfs_set_xlator_option\0") }.map(|sym| *sym)?;
+        let glfs_pread = unsafe { __library.get(b"glfs_pread\0") }.map(|sym| *sym)?;
         let glfs_pread_async = unsafe { __library.get(b"glfs_pread_async\0") }.map(|sym| *sym)?;
         let glfs_pwrite_async = unsafe { __library.get(b"glfs_pwrite_async\0") }.map(|sym| *sym)?;
         let glfs_preadv_async = unsafe { __library.get(b"glfs_preadv_async\0") }.map(|sym| *sym)?;
@@ -286,6 +295,7 @@ impl Symbols {
             glfs_creat,
             glfs_close,
             glfs_set_xlator_option,
+            glfs_pread,
             glfs_pread_async,
             glfs_pwrite_async,
             glfs_preadv_async,
@@ -381,6 +391,17 @@ impl Symbols {
         value: *const ::core::ffi::c_char,
     ) -> ::core::ffi::c_int {
         unsafe { (self.glfs_set_xlator_option)(fs, xlator, key, value) }
+    }
+    pub unsafe fn glfs_pread(
+        &self,
+        fd: *mut glfs_fd_t,
+        buf: *mut ::core::ffi::c_void,
+        count: usize,
+        offset: off_t,
+        flags: ::core::ffi::c_int,
+        poststat: *mut glfs_stat,
+    ) -> isize {
+        unsafe { (self.glfs_pread)(fd, buf, count, offset, flags, poststat) }
     }
     pub unsafe fn glfs_pread_async(
         &self,

@@ -17,6 +17,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
     clippy::undocumented_unsafe_blocks,
     reason = "generated"
 )]
+#[rustfmt::skip] // kept as the generator wrote it
 mod bindings;
 
 pub use bindings::*;

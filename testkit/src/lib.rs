@@ -9,6 +9,7 @@ pub mod conformance;
 pub mod data;
 pub mod fio;
 pub mod glint;
+pub mod gluster;
 pub mod http;
 pub mod paths;
 pub mod ports;

@@ -36,6 +36,7 @@ const FUNCTIONS: &[&str] = &[
     "glfs_fstat",
     "glfs_fgetxattr",
     "glfs_fsetxattr",
+    "glfs_pread",
     "glfs_lseek",
     "glfs_fallocate",
     // asynchronous I/O, in the forms whose callback carries the attributes before and after (GFAPI_6.0)
@@ -138,6 +139,7 @@ fn generate() -> Result<String, Error> {
         .use_core()
         .disable_header_comment()
         .formatter(bindgen::Formatter::Rustfmt)
+        .rustfmt_configuration_file(Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rustfmt.toml")))
         .raw_line("// Written by `make bindings` from the header of libgfapi. Do not edit.")
         .raw_line(format!("use libc::{{{}}};", LIBC_TYPES.join(", ")))
         .blocklist_type(LIBC_ALIASES);
