@@ -88,7 +88,7 @@ impl Process {
             if over || Instant::now() >= deadline {
                 drop(lines);
                 let why = if over { "ended" } else { "is late" };
-                panic!("{} {why} and did not print {what}:\n{}", self.name, self.output());
+                panic!("{} {why} and did not print {what}", self.name);
             }
             let _ = self.output.more.wait_timeout(lines, Duration::from_millis(50));
         }
@@ -110,7 +110,7 @@ impl Process {
                 return status;
             }
             if Instant::now() >= deadline {
-                panic!("{} did not end within {limit:?}:\n{}", self.name, self.output());
+                panic!("{} did not end within {limit:?}", self.name);
             }
             thread::sleep(Duration::from_millis(5));
         }

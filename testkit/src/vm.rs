@@ -109,7 +109,7 @@ impl RunningVm {
         });
         match words(&line, name) {
             Some(rest) => rest.to_owned(),
-            None => panic!("the job ended before its mark {name}:\n{}", self.process.output()),
+            None => panic!("the job ended before its mark {name}"),
         }
     }
 
