@@ -304,21 +304,31 @@ impl GlusterVolume {
         self.wait_online()
     }
 
-    /// Waits until the self-heal daemon has brought all bricks to the same state.
+    /// Has the self-heal daemon bring all bricks to the same state, and waits until it has.
     ///
     /// # Errors
     /// When that takes longer than a minute.
     pub fn wait_healed(&self) -> io::Result<()> {
         wait_until(|| {
-            for brick in &self.bricks {
-                for index in ["xattrop", "dirty"] {
-                    if entries_to_heal(&brick.join(".glusterfs/indices").join(index))? > 0 {
-                        return Ok(false);
-                    }
+            if self.is_healed()? {
+                return Ok(true);
+            }
+            // By itself the daemon looks when a brick comes up, which may be too early, and then every ten minutes. It refuses
+            // while it is not yet connected to a brick.
+            let _ = self.cluster.gluster(&["volume", "heal", &self.name]);
+            Ok(false)
+        })
+    }
+
+    fn is_healed(&self) -> io::Result<bool> {
+        for brick in &self.bricks {
+            for index in ["xattrop", "dirty"] {
+                if entries_to_heal(&brick.join(".glusterfs/indices").join(index))? > 0 {
+                    return Ok(false);
                 }
             }
-            Ok(true)
-        })
+        }
+        Ok(true)
     }
 
     /// Stops the volume and removes it with its data.
