@@ -1,4 +1,5 @@
 //! glint serves block files on GlusterFS to iSCSI initiators, from one unprivileged process.
 #![forbid(unsafe_code)]
 
+pub mod backend;
 pub mod config;
