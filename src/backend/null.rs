@@ -81,3 +81,14 @@ impl BlockDevice for NullDevice {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::backend::{BackendContext, conformance, open};
+    use crate::config::DeviceSpec;
+
+    conformance::suite!(keeps_data: false, async |how| {
+        let context = BackendContext::new(std::time::Duration::from_secs(5));
+        (open(&DeviceSpec::Null, &how, &context).await.unwrap(), ())
+    });
+}

@@ -209,3 +209,7 @@ impl BlockDevice for RamDevice {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "ram_tests.rs"]
+mod tests;

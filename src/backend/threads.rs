@@ -136,7 +136,8 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_error_and_the_thread_lives_on() {
         let threads = IoThreads::new(1);
-        assert_eq!(threads.run(|| panic!("on purpose")).await as Result<(), _>, Err(DeviceError::Medium));
+        let panics = || -> u8 { panic!("on purpose") };
+        assert_eq!(threads.run(panics).await, Err(DeviceError::Medium));
         assert_eq!(threads.run(|| 7).await, Ok(7));
     }
 }

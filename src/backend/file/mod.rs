@@ -107,8 +107,8 @@ impl Shared {
         let mut buffer = self.buffers.take((wide.end - wide.start) as usize);
         let mut read = sys::read_full(&self.file, wide.start, buffer.as_mut()).map_err(classify)?;
         if read < skip + len {
-            // The file was cut under us, or it is growing: look again once.
-            self.refresh_size()?;
+            // Somebody cut the file, and may be making it longer again: look twice.
+            self.tell_if_cut()?;
             read = sys::read_full(&self.file, wide.start, buffer.as_mut()).map_err(classify)?;
         }
         if read < skip + len {
@@ -117,7 +117,7 @@ impl Shared {
         Ok(Bytes::from_owner(buffer).slice(skip..skip + len))
     }
 
-    fn refresh_size(&self) -> Result<(), DeviceError> {
+    fn tell_if_cut(&self) -> Result<(), DeviceError> {
         let size = sys::size(&self.file).map_err(classify)?;
         if size < self.size() {
             tracing::error!(expected = self.size(), found = size, "a file was cut short while it was served");
