@@ -3,6 +3,7 @@
 mod buffers;
 mod errno;
 mod file;
+mod gluster;
 mod latch;
 mod null;
 mod open;
@@ -21,6 +22,7 @@ use bytes::Bytes;
 use file::FileDevice;
 use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Extent, Geometry};
 use glint_target_core::payload::Payload;
+use gluster::GlusterDevice;
 use null::NullDevice;
 use ram::RamDevice;
 
@@ -28,6 +30,7 @@ use ram::RamDevice;
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub enum Device {
+    Gluster(GlusterDevice),
     File(FileDevice),
     Ram(RamDevice),
     Null(NullDevice),
@@ -37,6 +40,7 @@ pub enum Device {
 macro_rules! on_each {
     ($device:expr, $inner:ident => $call:expr) => {
         match $device {
+            Device::Gluster($inner) => $call,
             Device::File($inner) => $call,
             Device::Ram($inner) => $call,
             Device::Null($inner) => $call,

@@ -3,6 +3,7 @@
 use super::Device;
 use super::buffers::BufferPool;
 use super::file::FileDevice;
+use super::gluster::{GlusterDevice, Volumes};
 use super::null::NullDevice;
 use super::ram::RamDevice;
 use super::sizing::SizePlan;
@@ -50,6 +51,7 @@ impl From<&LunConfig> for OpenOptions {
 pub struct BackendContext {
     pub(super) threads: Arc<IoThreads>,
     pub(super) buffers: Arc<BufferPool>,
+    pub(super) volumes: Arc<Volumes>,
     pub(super) io_deadline: Duration,
 }
 
@@ -59,7 +61,12 @@ const IO_THREADS: usize = 32;
 impl BackendContext {
     /// `io_deadline`: how long a backend may try before an operation fails.
     pub fn new(io_deadline: Duration) -> Self {
-        Self { threads: Arc::new(IoThreads::new(IO_THREADS)), buffers: Arc::default(), io_deadline }
+        Self {
+            threads: Arc::new(IoThreads::new(IO_THREADS)),
+            buffers: Arc::default(),
+            volumes: Arc::default(),
+            io_deadline,
+        }
     }
 }
 
@@ -91,6 +98,22 @@ pub enum OpenError {
     NotAFile { device: String },
     #[error("{device}: cannot {doing}: {source}")]
     Io { device: String, doing: &'static str, source: io::Error },
+    #[error("GlusterFS cannot be used: {source}")]
+    GlusterLibrary { source: glint_gfapi::LoadError },
+    #[error(
+        "{volume} cannot be reached ({reason}); check that glusterd runs on {servers} and that this machine can connect to it"
+    )]
+    GlusterUnreachable { volume: String, servers: String, reason: String },
+    #[error(
+        "{volume} cannot be used: {source}; check on a server that the volume exists and is started: gluster volume status {name}"
+    )]
+    GlusterVolume { volume: String, name: String, source: glint_gfapi::Error },
+    #[error("{device}: cannot {doing}: {source}")]
+    GlusterFile { device: String, doing: &'static str, source: glint_gfapi::Error },
+    #[error(
+        "{device}: cannot {doing}: no answer from the bricks within {patience:?}; check that they are up and reachable"
+    )]
+    GlusterSilent { device: String, doing: &'static str, patience: Duration },
 }
 
 /// Opens the device, creating it or letting it grow as `how` says.
@@ -109,7 +132,7 @@ pub async fn open(
             let size = SizePlan::decide("null:", None, &writable(how))?.size();
             Ok(Device::Null(NullDevice::new(size, how.read_only)))
         }
-        DeviceSpec::Gluster(_) => todo!(),
+        DeviceSpec::Gluster(file) => GlusterDevice::open(file, how, context).await.map(Device::Gluster),
     }
 }
 
