@@ -1,5 +1,7 @@
 // Written by `make bindings` from the header of libgfapi. Do not edit.
-use libc::{stat, statvfs, timespec, iovec, flock, ino_t, off_t, blkcnt_t, blksize_t, nlink_t, uid_t, gid_t, mode_t};
+use libc::{
+    blkcnt_t, blksize_t, flock, gid_t, ino_t, iovec, mode_t, nlink_t, off_t, stat, statvfs, timespec, uid_t,
+};
 
 pub const GFAPI_MAX_LOCK_OWNER_LEN: u32 = 255;
 #[repr(C)]
