@@ -74,6 +74,7 @@ impl Process {
 
     /// Wait for a line that `wanted` accepts, among those printed already too, and return it. Panics after `limit`, or when
     /// the process ends without having printed it.
+    #[track_caller]
     pub fn wait_for_line(&mut self, what: &str, limit: Duration, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + limit;
         let mut seen = 0;
@@ -103,6 +104,7 @@ impl Process {
     }
 
     /// The exit status; panics when it has not ended within `limit`.
+    #[track_caller]
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         let deadline = Instant::now() + limit;
         loop {
@@ -117,6 +119,7 @@ impl Process {
     }
 
     /// As [`Process::wait`], and then all that was printed.
+    #[track_caller]
     pub fn finish(mut self, limit: Duration) -> (ExitStatus, String) {
         let status = self.wait(limit);
         // A grandchild may hold the streams open for longer than the child lives.
