@@ -106,8 +106,11 @@ impl Opening<'_> {
         self.call("make its size durable", file.fsync()).await
     }
 
-    /// Tried beyond the end, where there is nothing to lose.
+    /// Tried beyond the end, where there is nothing to lose. Not on a sharded volume: there the file would become longer.
     async fn can_discard(&self, file: &File, size: u64) -> bool {
+        if self.volume.sharded {
+            return true;
+        }
         let beyond = size.next_multiple_of(4096);
         match self.call("discard", file.discard(beyond, 4096)).await {
             Err(OpenError::GlusterFile { source, .. }) => source.kind() != Kind::Unsupported,
