@@ -81,7 +81,7 @@ impl FakeFile {
             }
         };
         self.script().running -= 1;
-        if sector > 0 && (offset % sector != 0 || len % sector != 0) {
+        if sector > 0 && (!offset.is_multiple_of(sector) || !len.is_multiple_of(sector)) {
             return Err(error(Errno::INVAL));
         }
         result

@@ -58,7 +58,11 @@ impl Opening<'_> {
     ) -> Result<T, OpenError> {
         let device = || self.device.clone();
         match timeout(CALL_TIMEOUT, call).await {
-            Ok(result) => result.map_err(|source| OpenError::GlusterFile { device: device(), doing, source }),
+            Ok(result) => result.map_err(|source| OpenError::GlusterFile {
+                device: device(),
+                doing,
+                source: source.into(),
+            }),
             Err(_) => Err(OpenError::GlusterSilent { device: device(), doing, patience: CALL_TIMEOUT }),
         }
     }
