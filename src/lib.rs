@@ -1,1 +1,4 @@
-//! glint
+//! glint serves block files on GlusterFS to iSCSI initiators, from one unprivileged process.
+#![forbid(unsafe_code)]
+
+pub mod config;
