@@ -1,4 +1,7 @@
 //! glint serves block files on GlusterFS to iSCSI initiators, from one unprivileged process.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod config;
+pub mod server;
+pub mod telemetry;

@@ -39,7 +39,8 @@ impl Api {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = async move {
-            let serve = async { axum::serve(tokio::net::TcpListener::from_std(listener)?, routes(state)).await };
+            let serve =
+                async { axum::serve(tokio::net::TcpListener::from_std(listener)?, routes(state)).await };
             tokio::select! {
                 result = serve => if let Err(error) = result {
                     tracing::error!(%error, "the API has ended");
@@ -69,7 +70,9 @@ fn routes(state: ApiState) -> Router {
 /// Prometheus' text format, version 0.0.4.
 async fn metrics(State(state): State<ApiState>) -> Response {
     match state.metrics.render() {
-        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response(),
+        Ok(text) => {
+            ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+        }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }
 }

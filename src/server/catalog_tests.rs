@@ -40,11 +40,7 @@ fn a_wildcard_portal_is_told_as_the_address_one_came_by() {
     let by_v4 = view(groups.clone(), 2, "[::ffff:192.0.2.7]:3261");
     assert_eq!(
         addresses(&by_v4),
-        [
-            ("storage.example:3260".into(), 1),
-            ("192.0.2.7:3261".into(), 2),
-            ("192.0.2.7:3262".into(), 2)
-        ]
+        [("storage.example:3260".into(), 1), ("192.0.2.7:3261".into(), 2), ("192.0.2.7:3262".into(), 2)]
     );
     let by_v6 = view(groups, 2, "[2001:db8::1]:3261");
     assert_eq!(addresses(&by_v6), [("storage.example:3260".into(), 1), ("[2001:db8::1]:3261".into(), 2)]);

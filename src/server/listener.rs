@@ -84,8 +84,7 @@ impl<S: DeviceServer> Listeners<S> {
 
     fn serve(&mut self, wanted: SocketAddr, bound: SocketAddr, tag: u16, socket: TcpListener) {
         let tag = Arc::new(AtomicU16::new(tag));
-        let accept =
-            accept(socket, Arc::clone(&tag), Arc::clone(&self.node), self.workers.clone());
+        let accept = accept(socket, Arc::clone(&tag), Arc::clone(&self.node), self.workers.clone());
         tracing::info!(address = %bound, "listening");
         self.listeners.push(Listener { wanted, bound, tag, task: tokio::spawn(accept) });
     }
@@ -135,10 +134,7 @@ async fn accept<S: DeviceServer>(
 /// Errors of a connection that was gone before it was accepted (accept(2)).
 fn is_of_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, HostUnreachable, Interrupted, NetworkDown};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionReset | HostUnreachable | Interrupted | NetworkDown
-    )
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | HostUnreachable | Interrupted | NetworkDown)
 }
 
 fn take_in<S: DeviceServer>(

@@ -91,11 +91,8 @@ async fn a_handle_names_a_session_of_its_own_initiator() {
 #[tokio::test]
 async fn discovery_sessions_do_not_replace_each_other() {
     let sessions = sessions();
-    let discovery = SessionRequest {
-        session_type: SessionType::Discovery,
-        target_name: None,
-        ..request("iqn.x:a", 1)
-    };
+    let discovery =
+        SessionRequest { session_type: SessionType::Discovery, target_name: None, ..request("iqn.x:a", 1) };
     let one = bind(&sessions, discovery.clone()).await.0;
     let two = bind(&sessions, discovery).await.0;
     assert!(one.is_ok() && two.is_ok());

@@ -98,7 +98,9 @@ impl<F: Future, N> Tasks<F, N> {
             }
         }
     }
+}
 
+impl<F, N> Tasks<F, N> {
     /// Drops what is in flight; its notes are given to `each`.
     pub(super) fn abandon(&mut self, mut each: impl FnMut(N)) {
         for (at, slot) in self.slots.iter_mut().enumerate() {
@@ -132,7 +134,9 @@ impl<F: Future, N> Slot<F, N> {
         self.clear();
         self.note.take().map(|note| (note, output))
     }
+}
 
+impl<F, N> Slot<F, N> {
     fn clear(&mut self) {
         // What a future has of its own may panic when dropped, all the more after it has panicked before.
         let _ = catch_unwind(AssertUnwindSafe(|| self.future.set(None)));

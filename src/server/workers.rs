@@ -39,7 +39,8 @@ impl Workers {
     where
         T: Future<Output = ()> + Send + 'static,
     {
-        let Some(worker) = self.workers.iter().min_by_key(|worker| worker.load.load(Ordering::Relaxed)) else {
+        let Some(worker) = self.workers.iter().min_by_key(|worker| worker.load.load(Ordering::Relaxed))
+        else {
             return;
         };
         let load = Load::on(&worker.load);
@@ -65,7 +66,9 @@ impl Worker {
                 tokio::spawn(job());
             }
         };
-        thread::Builder::new().name(format!("glint-worker-{number}")).spawn(move || runtime.block_on(serve))?;
+        thread::Builder::new()
+            .name(format!("glint-worker-{number}"))
+            .spawn(move || runtime.block_on(serve))?;
         Ok(Self { jobs, load: Arc::default() })
     }
 }

@@ -39,7 +39,8 @@ impl Metrics {
         registry.register(Box::new(ProcessCollector::new()?))?;
         let sessions = gauge("glint_sessions", "iSCSI sessions that exist.")?;
         let connections = gauge("glint_connections", "TCP connections to the portals that are open.")?;
-        let logins_failed = counters("glint_logins_failed_total", "Logins that failed, by reason.", "reason")?;
+        let logins_failed =
+            counters("glint_logins_failed_total", "Logins that failed, by reason.", "reason")?;
         let pdu_errors = counters(
             "glint_pdu_errors_total",
             "PDUs that broke the protocol, by how; most of them ended their connection.",

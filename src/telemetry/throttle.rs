@@ -16,7 +16,13 @@ pub struct Throttle {
 impl Throttle {
     /// At most `per_period` messages in each `period`.
     pub fn new(per_period: u64, period: Duration) -> Self {
-        Self { start: Instant::now(), period, per_period, current: AtomicU64::new(0), used: AtomicU64::new(0) }
+        Self {
+            start: Instant::now(),
+            period,
+            per_period,
+            current: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+        }
     }
 
     /// Whether a message may be written now; if so, how many were held back in the period before. Counts are approximate when threads

@@ -3,14 +3,16 @@
 use super::operation::Operation;
 use glint_target_core::scsi::command::{Outcome, Response};
 use glint_target_core::scsi::sense::SenseKey;
-use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+};
 use prometheus::{Registry, Result};
 use std::time::Duration;
 
 /// Upper bounds of the latency buckets in seconds: 10 us to 30 s, about three to a decade.
 const LATENCY_BUCKETS: [f64; 19] = [
-    10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0, 2.0,
-    5.0, 30.0,
+    10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 0.1, 0.2, 0.5, 1.0,
+    2.0, 5.0, 30.0,
 ];
 
 /// The families of which every logical unit has its members.

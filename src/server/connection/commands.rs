@@ -14,7 +14,7 @@ use glint_target_core::scsi::command::{
 };
 use glint_target_core::scsi::sense::{Asc, Sense, SenseKey, Status};
 use glint_target_core::session::connection::Connection;
-use glint_target_core::session::event::{BindOutcome, SessionRequest, TaskId};
+use glint_target_core::session::event::TaskId;
 use smallvec::SmallVec;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -195,7 +195,10 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
             }
         });
         if tokio::time::timeout(patience, ended).await.is_err() {
-            tracing::error!(commands = self.running.len(), "commands of a lost connection did not end: given up");
+            tracing::error!(
+                commands = self.running.len(),
+                "commands of a lost connection did not end: given up"
+            );
         }
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) clock: Clock,
     /// A command for whose data there is no room yet. Nothing is read and no event taken while it waits.
     pub(super) held_up: Option<(TaskId, Command)>,
+    /// The login was refused from here, and counted.
+    pub(super) refused: bool,
     pub(super) span: tracing::Span,
 }
 
@@ -74,7 +76,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         more |= self.commands.poll_ended(cx, &mut self.connection);
         more |= self.poll_clock(cx, now)?;
         more |= self.read(cx, now)?;
-        let closing = self.act(cx, now, &mut more);
+        let closing = self.act(cx, &mut more);
         let wrote = self.wire.poll_write(cx, now, self.connection.transmit()).map_err(End::Socket)?;
         self.commands.ledger.settle(self.connection.transmit().len());
         match closing {
@@ -101,14 +103,18 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     fn poll_bound(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         let Poll::Ready(bound) = self.commands.poll_bound(cx) else { return false };
         let outcome = match bound {
-            Ok(tsih) => BindOutcome::Bound { tsih },
+            Ok(tsih) => {
+                self.span.in_scope(|| tracing::info!(tsih, "session began"));
+                BindOutcome::Bound { tsih }
+            }
             Err(refusal) => self.refuse(refusal, now),
         };
         self.connection.bound(now, outcome);
         true
     }
 
-    fn refuse(&self, refusal: Refusal, now: Instant) -> BindOutcome {
+    fn refuse(&mut self, refusal: Refusal, now: Instant) -> BindOutcome {
+        self.refused = true;
         self.node.metrics.login_failed(refusal.label());
         if let Some(held_back) = self.node.complaints.admit(now) {
             self.span.in_scope(|| tracing::warn!(reason = refusal.label(), held_back, "login refused"));
@@ -151,7 +157,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     }
 
     /// Does what the connection asks for; gives the reason when it asks to be closed.
-    fn act(&mut self, cx: &mut Context<'_>, _now: Instant, more: &mut bool) -> Option<CloseReason> {
+    fn act(&mut self, cx: &mut Context<'_>, more: &mut bool) -> Option<CloseReason> {
         loop {
             let event = match self.held_up.take() {
                 Some((id, command)) => Event::Execute(id, command),

@@ -64,6 +64,7 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         ),
         clock: Clock::new(),
         held_up: None,
+        refused: false,
         span,
         node,
     };
@@ -88,6 +89,7 @@ fn report<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) {
     let complaint = match end {
         End::Closed(reason) => match reason {
             CloseReason::LogoutRequested | CloseReason::Driver => None,
+            CloseReason::LoginFailed if driver.refused => None,
             CloseReason::LoginFailed => {
                 metrics.login_failed("rejected");
                 Some("login failed")
