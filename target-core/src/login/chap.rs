@@ -164,3 +164,7 @@ fn equal(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len()
         && left.iter().zip(right).fold(0, |difference, (a, b)| black_box(difference | (a ^ b))) == 0
 }
+
+#[cfg(test)]
+#[path = "chap_tests.rs"]
+mod tests;

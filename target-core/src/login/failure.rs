@@ -84,8 +84,6 @@ pub enum Misbehaviour {
     WrongSender(&'static str),
     #[error("{0} has a value that it cannot have")]
     BadValue(&'static str),
-    #[error("FirstBurstLength beyond MaxBurstLength")]
-    FirstBurstBeyondMaxBurst,
     #[error("a request after the end of login")]
     AfterTheEnd,
 }

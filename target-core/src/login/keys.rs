@@ -199,7 +199,7 @@ pub(super) static KEYS: [Key; 34] = [
     key("TargetName", LOGIN, Both, said(take_target_name)),
     key("InitiatorAlias", EVERYWHERE, Initiator, said(take_initiator_alias)),
     // What we say of ourselves.
-    key("TargetAlias", EVERYWHERE, Target, told(|telling, _| Some(telling.target?.alias.as_deref()?.into()))),
+    key("TargetAlias", EVERYWHERE, Target, told(tell_alias)),
     key("TargetAddress", EVERYWHERE, Target, told(|_, _| None)),
     key(
         "TargetPortalGroupTag",
@@ -319,8 +319,17 @@ fn take_target_name(draft: &mut Draft, value: &str) -> Result<(), LoginFailure> 
 
 /// For people to read; control characters would only harm logs.
 fn take_initiator_alias(draft: &mut Draft, value: &str) -> Result<(), LoginFailure> {
-    draft.parameters.initiator_alias = Some(value.chars().filter(|c| !c.is_control()).collect());
+    draft.parameters.initiator_alias = Some(printable(value));
     Ok(())
+}
+
+fn tell_alias(telling: &Telling<'_>, _: &mut Draft) -> Option<String> {
+    telling.target?.alias.as_deref().map(printable)
+}
+
+/// Without control characters: a zero byte would end the pair early.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 fn take_segment_length(draft: &mut Draft, value: &str) -> Result<(), LoginFailure> {
@@ -336,3 +345,7 @@ fn tell_segment_length(telling: &Telling<'_>, draft: &mut Draft) -> Option<Strin
     draft.parameters.target_max_recv_data_segment_length = length;
     Some(length.to_string())
 }
+
+#[cfg(test)]
+#[path = "keys_tests.rs"]
+mod tests;

@@ -18,3 +18,6 @@ mod value;
 pub use failure::LoginFailure;
 pub use stages::{Login, Step};
 pub use text_phase::{TextPhase, TextReject};
+
+#[cfg(test)]
+mod tests;

@@ -264,20 +264,12 @@ impl Negotiation {
     }
 
     /// The parameters at the end of login.
-    pub(super) fn settle(&self) -> Result<Parameters, Misbehaviour> {
+    pub(super) fn settle(&self) -> Parameters {
         let mut parameters = self.draft.parameters.clone();
-        if parameters.first_burst_length > parameters.max_burst_length {
-            // RFC 7143 §13.14: a first burst within the burst. Said so, it is the initiator's fault; left at its default,
-            // it follows the burst.
-            let was_said = keys::find("FirstBurstLength")
-                .and_then(|(row, _)| self.progress.get(row))
-                .is_some_and(|progress| *progress == Progress::Settled);
-            if was_said {
-                return Err(Misbehaviour::FirstBurstBeyondMaxBurst);
-            }
-            parameters.first_burst_length = parameters.max_burst_length;
-        }
-        Ok(parameters)
+        // The first burst is a part of the burst (RFC 7143 §13.14), also where MaxBurstLength shrank after FirstBurstLength was
+        // settled, or with the initiator silent about the latter.
+        parameters.first_burst_length = parameters.first_burst_length.min(parameters.max_burst_length);
+        parameters
     }
 }
 

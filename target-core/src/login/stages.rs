@@ -218,7 +218,7 @@ impl Login {
                 let peer = self.introduce()?;
                 match stage {
                     TextStage::Security => Stage::Security(peer, Security::Method),
-                    TextStage::Operational if peer.policy == AuthPolicy::Open => {
+                    TextStage::Operational if matches!(peer.policy, AuthPolicy::Open) => {
                         Stage::Operational(peer, Readiness::Ready)
                     }
                     TextStage::Operational => return Err(AuthenticationFailure::Required.into()),
@@ -279,7 +279,7 @@ impl Login {
             _ => return Err(LoginFailure::TargetError),
         };
         if request.next_stage == FULL_FEATURE {
-            let parameters = self.negotiation.settle()?;
+            let parameters = self.negotiation.settle();
             let session = self.session(request, &peer, parameters)?;
             self.stage = Stage::Binding(LoginRequest { data: Bytes::new(), ..request.clone() });
             return Ok(Step::Bind(session));

@@ -124,3 +124,7 @@ impl Outgoing {
         self.rest.split_to(self.rest.len().min(limit))
     }
 }
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

@@ -106,3 +106,7 @@ pub(super) fn iscsi_name(value: &str) -> Option<String> {
         && !value.chars().any(|c| c.is_control() || c.is_whitespace());
     clean.then(|| value.to_ascii_lowercase())
 }
+
+#[cfg(test)]
+#[path = "value_tests.rs"]
+mod tests;
