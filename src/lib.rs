@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod backend;
 pub mod config;
+pub mod control;
 pub mod server;
 pub mod telemetry;

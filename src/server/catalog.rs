@@ -101,6 +101,12 @@ impl<S> Snapshot<S> {
         Self::new(Vec::new(), Vec::new(), AuthPolicy::Open)
     }
 
+    /// The same with other targets.
+    #[must_use]
+    pub fn with_targets(&self, targets: Vec<Arc<ServedTarget<S>>>) -> Self {
+        Self::new(targets, self.portal_groups.clone(), self.discovery_auth.clone())
+    }
+
     /// All targets.
     pub fn targets(&self) -> &[Arc<ServedTarget<S>>] {
         &self.targets

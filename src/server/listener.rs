@@ -36,12 +36,16 @@ struct Listener {
     wanted: SocketAddr,
     bound: SocketAddr,
     tag: Arc<AtomicU16>,
-    task: JoinHandle<()>,
+    /// Until connections are accepted they queue up in the system.
+    socket: Option<TcpListener>,
+    task: Option<JoinHandle<()>>,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
@@ -59,7 +63,7 @@ impl<S: DeviceServer> Listeners<S> {
     }
 
     /// Binds those of `portals` (address and portal group tag) that are not bound, and gives up those that are not among them. What
-    /// could not be bound is told; the others serve.
+    /// could not be bound is told. Connections wait until [`accept`](Self::accept).
     pub fn apply(&mut self, portals: &[(SocketAddr, u16)]) -> Vec<ListenError> {
         self.listeners.retain(|listener| portals.iter().any(|(address, _)| *address == listener.wanted));
         let mut failed = Vec::new();
@@ -69,24 +73,36 @@ impl<S: DeviceServer> Listeners<S> {
                 continue;
             }
             match bind(wanted, only_v6(wanted, portals)) {
-                Ok((socket, bound)) => self.serve(wanted, bound, tag, socket),
+                Ok((socket, bound)) => {
+                    let tag = Arc::new(AtomicU16::new(tag));
+                    self.listeners.push(Listener { wanted, bound, tag, socket: Some(socket), task: None });
+                }
                 Err(error) => failed.push(ListenError { address: wanted, error }),
             }
         }
-        self.node.readiness.set_listening(failed.is_empty() && !self.listeners.is_empty());
         failed
+    }
+
+    /// Accepts connections on all portals that are bound. To be called inside the runtime that is to do it.
+    pub fn accept(&mut self) {
+        for listener in &mut self.listeners {
+            if let Some(socket) = listener.socket.take() {
+                tracing::info!(address = %listener.bound, "listening");
+                let tag = Arc::clone(&listener.tag);
+                let accept = accept(socket, tag, Arc::clone(&self.node), self.workers.clone());
+                listener.task = Some(tokio::spawn(accept));
+            }
+        }
+    }
+
+    /// Gives all portals up.
+    pub fn close(&mut self) {
+        self.listeners.clear();
     }
 
     /// The address that is bound for one that was wanted: its port is known when port 0 was wanted.
     pub fn bound(&self, wanted: SocketAddr) -> Option<SocketAddr> {
         self.listeners.iter().find(|listener| listener.wanted == wanted).map(|listener| listener.bound)
-    }
-
-    fn serve(&mut self, wanted: SocketAddr, bound: SocketAddr, tag: u16, socket: TcpListener) {
-        let tag = Arc::new(AtomicU16::new(tag));
-        let accept = accept(socket, Arc::clone(&tag), Arc::clone(&self.node), self.workers.clone());
-        tracing::info!(address = %bound, "listening");
-        self.listeners.push(Listener { wanted, bound, tag, task: tokio::spawn(accept) });
     }
 }
 

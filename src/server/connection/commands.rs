@@ -12,10 +12,11 @@ use glint_target_core::payload::Payload;
 use glint_target_core::scsi::command::{
     Command, DeviceServer, Nexus, Outcome, Response, TaskManagement, TaskManagementOutcome,
 };
-use glint_target_core::scsi::sense::{Asc, Sense, SenseKey, Status};
+use glint_target_core::scsi::asc;
+use glint_target_core::scsi::sense::{Sense, SenseKey, Status};
+use glint_target_core::scsi::sense_format::{self, SenseFormat};
 use glint_target_core::session::connection::Connection;
 use glint_target_core::session::event::TaskId;
-use smallvec::SmallVec;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -142,14 +143,22 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
         Ok(())
     }
 
-    /// Starts a task management function.
-    pub(super) fn manage(&mut self, id: TaskId, function: TaskManagement, connection: &mut Connection) {
-        match self.session.as_ref().and_then(BoundSession::reach) {
-            Some(reach) => {
-                let (device, nexus) = (Arc::clone(&reach.device), Arc::clone(&reach.nexus));
-                self.managing.push(Box::pin(manage(device, nexus, id, function)));
-            }
-            None => connection.managed(Instant::now(), id, TaskManagementOutcome::Rejected),
+    /// Starts a task management function. It takes hold at once, so that it concerns no command that comes after it.
+    pub(super) fn manage(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: TaskId,
+        function: TaskManagement,
+        connection: &mut Connection,
+    ) {
+        let Some(reach) = self.session.as_ref().and_then(BoundSession::reach) else {
+            return connection.managed(Instant::now(), id, TaskManagementOutcome::Rejected);
+        };
+        let (device, nexus) = (Arc::clone(&reach.device), Arc::clone(&reach.nexus));
+        let mut managing: Boxed<Managed> = Box::pin(manage(device, nexus, id, function));
+        match managing.as_mut().poll(cx) {
+            Poll::Ready(managed) => tell_managed(managed, connection),
+            Poll::Pending => self.managing.push(managing),
         }
     }
 
@@ -160,8 +169,8 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
             self.complete(note, outcome, connection);
             any = true;
         }
-        while let Poll::Ready(Some((id, outcome))) = self.managing.poll_next_unpin(cx) {
-            connection.managed(Instant::now(), id, outcome.unwrap_or(TaskManagementOutcome::Rejected));
+        while let Poll::Ready(Some(managed)) = self.managing.poll_next_unpin(cx) {
+            tell_managed(managed, connection);
             any = true;
         }
         any
@@ -213,12 +222,17 @@ impl<S: DeviceServer, F> Drop for Commands<S, F> {
     }
 }
 
+/// A function that panicked has an unknown effect: rejected is what makes initiators go on to a stronger one.
+fn tell_managed((id, outcome): Managed, connection: &mut Connection) {
+    connection.managed(Instant::now(), id, outcome.unwrap_or(TaskManagementOutcome::Rejected));
+}
+
 /// The answer to a command that was lost in here: HARDWARE ERROR, INTERNAL TARGET FAILURE (SPC-5 table F.1).
 fn failed() -> Response {
-    let sense = Sense::new(SenseKey::HardwareError, Asc(0x44, 0x00));
+    let sense = Sense::new(SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE);
     Response {
         status: Status::CheckCondition,
-        sense: SmallVec::new(),
+        sense: sense_format::render(&sense, SenseFormat::Fixed),
         sense_value: Some(sense),
         data_in: Payload::new(),
         data_out_wanted: 0,

@@ -11,6 +11,7 @@ use crate::server::sessions::Refusal;
 use glint_target_core::scsi::command::{Command, DeviceServer, Outcome};
 use glint_target_core::session::connection::Connection;
 use glint_target_core::session::event::{BindOutcome, CloseReason, Event, TaskId};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -23,7 +24,6 @@ const MOST_TURNS: usize = 16;
 const HIGH_WATER: usize = 4 << 20;
 
 /// Why a connection came to its end.
-#[derive(Debug)]
 pub(super) enum End {
     /// The protocol says so; there may be last words to send.
     Closed(CloseReason),
@@ -35,6 +35,18 @@ pub(super) enum End {
     Stalled,
     /// The socket failed.
     Socket(io::Error),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Closed(reason) => write!(f, "{reason:?}"),
+            End::Dismissed(why) => write!(f, "{why:?}"),
+            End::PeerClosed => f.write_str("closed by the initiator"),
+            End::Stalled => f.write_str("stalled"),
+            End::Socket(error) => error.fmt(f),
+        }
+    }
 }
 
 /// A connection with all that it has.
@@ -170,7 +182,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
                         return None;
                     }
                 }
-                Event::Manage(id, function) => self.commands.manage(id, function, &mut self.connection),
+                Event::Manage(id, function) => self.commands.manage(cx, id, function, &mut self.connection),
                 Event::Bind(request) => {
                     self.span.record("initiator", &*request.initiator_name);
                     if let Some(target) = &request.target_name {

@@ -114,10 +114,10 @@ fn report<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) {
         End::Socket(_) => Some("the connection broke"),
     };
     driver.span.in_scope(|| match complaint {
-        None => tracing::info!(?end, "connection ended"),
+        None => tracing::info!(%end, "connection ended"),
         Some(complaint) => {
             if let Some(held_back) = driver.node.complaints.admit(Instant::now()) {
-                tracing::warn!(?end, held_back, "{complaint}");
+                tracing::warn!(%end, held_back, "{complaint}");
             }
         }
     });
