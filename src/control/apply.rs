@@ -199,7 +199,3 @@ async fn await_end(sessions: Vec<CancellationToken>) {
         tracing::error!("sessions that were ended have commands that did not end");
     }
 }
-
-#[cfg(test)]
-#[path = "apply_tests.rs"]
-mod tests;

@@ -116,7 +116,8 @@ impl<'a> Service<'a> {
     async fn run(mut self, mut signals: Signals) -> ExitCode {
         loop {
             tokio::select! {
-                () = signals.end() => break,
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
                 _ = signals.hangup.recv() => {}
             }
             let patience = self.config.limits.drain_timeout / 4;

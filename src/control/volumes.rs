@@ -156,7 +156,3 @@ fn differs_in_size_alone(open: &LunConfig, wanted: &LunConfig) -> bool {
     let size = wanted.size;
     LunConfig { size, preallocate: wanted.preallocate, grow: wanted.grow, ..open.clone() } == *wanted
 }
-
-#[cfg(test)]
-#[path = "volumes_tests.rs"]
-mod tests;
