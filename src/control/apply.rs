@@ -199,3 +199,7 @@ async fn await_end(sessions: Vec<CancellationToken>) {
         tracing::error!("sessions that were ended have commands that did not end");
     }
 }
+
+#[cfg(test)]
+#[path = "apply_tests.rs"]
+mod tests;

@@ -23,3 +23,6 @@ pub use listener::{ListenError, Listeners};
 pub use node::Node;
 pub use readiness::Readiness;
 pub use workers::Workers;
+
+#[cfg(test)]
+mod tests;
