@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod backend;
+pub mod cli;
 pub mod config;
 pub mod control;
 pub mod server;

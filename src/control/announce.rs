@@ -9,8 +9,9 @@ pub(super) fn lines(config: &Config, bound: impl Fn(SocketAddr) -> Option<Socket
         return Vec::new();
     };
     let luns = config.targets.iter().flat_map(|target| target.luns.iter().map(move |lun| (target, lun)));
-    let urls: Vec<_> =
-        luns.map(|(target, lun)| (target, format!("iscsi://{portal}/{}/{}", target.iqn, lun.number))).collect();
+    let urls: Vec<_> = luns
+        .map(|(target, lun)| (target, format!("iscsi://{portal}/{}/{}", target.iqn, lun.number)))
+        .collect();
     let mut lines: Vec<_> = urls.iter().map(|(_, url)| format!("ready {url}")).collect();
     if let Some((target, url)) = urls.first() {
         let iqn = &target.iqn;
@@ -29,7 +30,9 @@ fn address(portal: &Portal, bound: impl Fn(SocketAddr) -> Option<SocketAddr>) ->
         return Some(advertised.to_string());
     }
     portal.listen.iter().find_map(|endpoint| match &endpoint.host {
-        Host::Ip(ip) => bound(SocketAddr::new(*ip, endpoint.port)).map(|address| loopback(address).to_string()),
+        Host::Ip(ip) => {
+            bound(SocketAddr::new(*ip, endpoint.port)).map(|address| loopback(address).to_string())
+        }
         Host::Name(_) => Some(endpoint.to_string()),
     })
 }

@@ -126,8 +126,10 @@ impl Control {
     async fn change_units(&mut self, config: &Config, failed: &mut Vec<ApplyError>) {
         let mut opening = Vec::new();
         for wanted in &config.targets {
-            let open =
-                self.targets.entry(wanted.iqn.to_string()).or_insert_with(|| OpenTarget::new(wanted.iqn.shared()));
+            let open = self
+                .targets
+                .entry(wanted.iqn.to_string())
+                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared()));
             let changes = open.changes(wanted);
             for number in changes.close {
                 open.close(number, self.node.metrics()).await;

@@ -49,7 +49,8 @@ async fn volumes_come_and_go_while_others_stay() {
     assert!(Arc::ptr_eq(&a, &control.targets.get(&iqn("a")).unwrap().device));
     assert_eq!(size(&control, "b"), None);
     assert_eq!(size(&control, "c"), Some(3 << 20));
-    let names: Vec<_> = control.node.catalog().targets().iter().map(|target| target.name.to_string()).collect();
+    let names: Vec<_> =
+        control.node.catalog().targets().iter().map(|target| target.name.to_string()).collect();
     assert_eq!(names, [iqn("a"), iqn("c")]);
     assert_eq!(control.bound("127.0.0.1:0".parse().unwrap()), Some(bound));
     let metrics = control.node.metrics().render().unwrap();

@@ -190,8 +190,7 @@ impl<'a> Service<'a> {
         let address = endpoint.resolve().await.map_err(failed)?.into_iter().next();
         let address = address.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let node = self.control.node();
-        let state =
-            ApiState { metrics: Arc::clone(node.metrics()), readiness: Arc::clone(node.readiness()) };
+        let state = ApiState { metrics: Arc::clone(node.metrics()), readiness: Arc::clone(node.readiness()) };
         self.api = Some(Api::start(address, state).map_err(failed)?);
         Ok(())
     }

@@ -52,7 +52,8 @@ pub(super) fn groups(
         if portal.portal.advertise.is_empty() {
             addresses.extend(portal.listen.iter().filter_map(|wanted| bound(*wanted)).map(as_told));
         } else {
-            addresses.extend(portal.portal.advertise.iter().map(|told| PortalAddress::Fixed(told.to_string())));
+            addresses
+                .extend(portal.portal.advertise.iter().map(|told| PortalAddress::Fixed(told.to_string())));
         }
     }
     (1..)

@@ -2,7 +2,8 @@ use super::*;
 use crate::config::Endpoint;
 
 fn portal(listen: &[&str], advertise: &[&str], group_tag: u16) -> Portal {
-    let parse = |texts: &[&str]| texts.iter().map(|text| Endpoint::parse(text, Some(3260)).unwrap()).collect();
+    let parse =
+        |texts: &[&str]| texts.iter().map(|text| Endpoint::parse(text, Some(3260)).unwrap()).collect();
     Portal { listen: parse(listen), advertise: parse(advertise), group_tag }
 }
 

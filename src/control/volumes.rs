@@ -120,9 +120,9 @@ impl OpenTarget {
             Ok(Err(error)) => tracing::error!(target = %name, lun = number, %error, "flush at close failed"),
             Err(_) => tracing::error!(target = %name, lun = number, "flush at close did not end"),
         }
-        self.device.volumes.rcu(|volumes| {
-            volumes.iter().filter(|(own, _)| *own != number).cloned().collect::<Vec<_>>()
-        });
+        self.device
+            .volumes
+            .rcu(|volumes| volumes.iter().filter(|(own, _)| *own != number).cloned().collect::<Vec<_>>());
         metrics.forget_volume(&name, number);
     }
 
@@ -132,7 +132,9 @@ impl OpenTarget {
         let found = unit.device().geometry().size;
         match lun.size {
             Some(wanted) if wanted < found => return Err(VolumeError::WouldShrink { found, wanted }),
-            Some(wanted) if wanted > found && !lun.grow => return Err(VolumeError::WouldGrow { found, wanted }),
+            Some(wanted) if wanted > found && !lun.grow => {
+                return Err(VolumeError::WouldGrow { found, wanted });
+            }
             Some(wanted) if wanted > found => {
                 unit.device().resize(wanted).await.map_err(VolumeError::Grow)?;
                 unit.capacity_changed();

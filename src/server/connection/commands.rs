@@ -9,10 +9,10 @@ use crate::telemetry::{Operation, VolumeMetrics};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use glint_target_core::payload::Payload;
+use glint_target_core::scsi::asc;
 use glint_target_core::scsi::command::{
     Command, DeviceServer, Nexus, Outcome, Response, TaskManagement, TaskManagementOutcome,
 };
-use glint_target_core::scsi::asc;
 use glint_target_core::scsi::sense::{Sense, SenseKey, Status};
 use glint_target_core::scsi::sense_format::{self, SenseFormat};
 use glint_target_core::session::connection::Connection;

@@ -116,7 +116,9 @@ fn a_blocked_session_blocks_no_other() {
     // More sessions than workers, so that some share a thread with a blocked one.
     let mut blocked: Vec<_> = (1..=4).map(|isid| Initiator::session(stage.address, isid)).collect();
     let tags: Vec<_> = blocked.iter_mut().map(|initiator| initiator.command(WAIT, 0)).collect();
-    stage.until("all wait", |stage| stage.log().iter().filter(|what| **what == Happened::Waiting).count() == 4);
+    stage.until("all wait", |stage| {
+        stage.log().iter().filter(|what| **what == Happened::Waiting).count() == 4
+    });
     for isid in 5..=8 {
         assert_eq!(Initiator::session(stage.address, isid).run(READ, 4096).0, GOOD);
     }
@@ -175,8 +177,11 @@ fn a_command_that_panics_fails_alone() {
 
 #[test]
 fn a_peer_that_reads_nothing_costs_a_bounded_buffer_and_a_timer() {
-    let limits =
-        Limits { write_stall: Duration::from_millis(300), bytes_per_connection: 4 << 20, ..Limits::default() };
+    let limits = Limits {
+        write_stall: Duration::from_millis(300),
+        bytes_per_connection: 4 << 20,
+        ..Limits::default()
+    };
     let stage = Stage::with(limits, 8 << 20, Duration::from_secs(30));
     let mut good = Initiator::session(stage.address, 1);
     let mut slow = Initiator::session(stage.address, 2);
@@ -222,7 +227,10 @@ fn drain_asks_for_logout_and_answers_what_is_in_flight() {
         Some(TargetPdu::AsyncMessage(message)) => assert_eq!(message.event, 1),
         other => panic!("no logout request: {other:?}"),
     }
-    assert_eq!(stage.node.readiness().obstacles(), ["a volume is not open", "a portal is not bound", "draining"]);
+    assert_eq!(
+        stage.node.readiness().obstacles(),
+        ["a volume is not open", "a portal is not bound", "draining"]
+    );
     stage.device.gate.add_permits(1);
     assert_eq!(busy.status(tag).0, GOOD);
     busy.logout();

@@ -97,7 +97,8 @@ impl Stage {
     }
 
     pub(super) fn with(limits: Limits, bytes_in_flight: usize, login_timeout: Duration) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let connection = ConnectionConfig {
             offer: Offer::default(),
             login_timeout,
