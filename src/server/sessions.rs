@@ -30,7 +30,7 @@ impl Refusal {
     /// Status-Class and Status-Detail.
     pub(super) fn status(self) -> (u8, u8) {
         match self {
-            Refusal::TargetRemoved => (0x02, 0x07),
+            Refusal::TargetRemoved => (0x02, 0x04),
             Refusal::TooManyConnections => (0x02, 0x06),
             Refusal::NoSuchSession => (0x02, 0x0a),
             Refusal::StillEnding => (0x03, 0x01),

@@ -20,8 +20,6 @@ use std::time::Instant;
 
 /// Turns in a row before other connections of the worker have theirs.
 const MOST_TURNS: usize = 16;
-/// No more is read while this much waits to be sent.
-const HIGH_WATER: usize = 4 << 20;
 
 /// Why a connection came to its end.
 pub(super) enum End {
@@ -150,8 +148,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     }
 
     fn read(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
-        let room = self.held_up.is_none() && self.connection.transmit().len() < HIGH_WATER;
-        if !room || !self.connection.wants_input() {
+        if self.held_up.is_some() || !self.connection.wants_input() {
             return Ok(false);
         }
         match self.wire.poll_read(cx) {

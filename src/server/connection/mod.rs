@@ -3,6 +3,7 @@
 mod clock;
 mod commands;
 mod driver;
+mod report;
 mod session;
 mod wire;
 
@@ -17,7 +18,6 @@ use driver::{Driver, End};
 use glint_target_core::login::catalog::Catalog;
 use glint_target_core::scsi::command::DeviceServer;
 use glint_target_core::session::connection::Connection;
-use glint_target_core::session::event::CloseReason;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         node,
     };
     let end = poll_fn(|cx| driver.poll(cx)).await;
-    report(&driver, &end);
+    report::ended(&driver, &end);
     let Driver { wire, mut connection, commands, .. } = driver;
     let goodbye = async {
         match end {
@@ -81,44 +81,4 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
     };
     tokio::join!(goodbye, commands.settle(limits.linger));
     drop(enrolment);
-}
-
-/// Logs and counts how a connection ended.
-fn report<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) {
-    let metrics = &driver.node.metrics;
-    let complaint = match end {
-        End::Closed(reason) => match reason {
-            CloseReason::LogoutRequested | CloseReason::Driver => None,
-            CloseReason::LoginFailed if driver.refused => None,
-            CloseReason::LoginFailed => {
-                metrics.login_failed("rejected");
-                Some("login failed")
-            }
-            CloseReason::LoginTimeout => {
-                metrics.login_failed("timeout");
-                Some("the login took too long")
-            }
-            CloseReason::ProtocolError => {
-                metrics.pdu_error("protocol");
-                Some("the initiator broke the protocol")
-            }
-            CloseReason::HeaderDigestError => {
-                metrics.pdu_error("header_digest");
-                Some("a header digest was wrong")
-            }
-            CloseReason::NopTimeout => Some("the initiator did not answer a NOP-In"),
-            CloseReason::LogoutTimeout => Some("the initiator did not log out when it was asked to"),
-        },
-        End::Dismissed(_) | End::PeerClosed => None,
-        End::Stalled => Some("the initiator took no data for too long"),
-        End::Socket(_) => Some("the connection broke"),
-    };
-    driver.span.in_scope(|| match complaint {
-        None => tracing::info!(%end, "connection ended"),
-        Some(complaint) => {
-            if let Some(held_back) = driver.node.complaints.admit(Instant::now()) {
-                tracing::warn!(%end, held_back, "{complaint}");
-            }
-        }
-    });
 }
