@@ -100,6 +100,15 @@ impl Payload {
     }
 }
 
+/// By content, however it is cut into pieces.
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.pieces.iter().flatten().eq(other.pieces.iter().flatten())
+    }
+}
+
+impl Eq for Payload {}
+
 impl From<Bytes> for Payload {
     fn from(piece: Bytes) -> Self {
         let mut payload = Payload::new();

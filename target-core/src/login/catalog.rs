@@ -92,3 +92,7 @@ pub trait Catalog: Send + Sync {
     /// What a discovery session has to prove.
     fn discovery_auth(&self) -> AuthPolicy;
 }
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

@@ -1,12 +1,30 @@
 //! PDUs that initiators send.
 
-use super::fields::{Isid, Serial};
-use crate::scsi::command::TaskAttribute;
-use crate::scsi::lun_address::LunAddress;
-use bytes::Bytes;
+pub use super::data::DataOut;
+pub use super::login::LoginRequest;
+pub use super::logout::LogoutRequest;
+pub use super::nop::NopOut;
+pub use super::scsi_command::ScsiCommand;
+pub use super::snack::SnackRequest;
+pub use super::task_management::TaskManagementRequest;
+pub use super::text::TextRequest;
+
+use super::error::{PduError, RejectReason};
+use super::fields::RESERVED_TAG;
+use super::frame::Frame;
+use super::header::Header;
+use super::opcode;
+use super::output::{DataSegment, Digests, write};
+use crate::login::parameters::Digest;
+use bytes::{Bytes, BytesMut};
+
+/// Requests that must name their task. A login with the reserved tag is refused by a Login Response, and Data-Out for it
+/// belongs to no task.
+const TAGGED: [u8; 4] =
+    [opcode::SCSI_COMMAND, opcode::TASK_MANAGEMENT_REQUEST, opcode::TEXT_REQUEST, opcode::LOGOUT_REQUEST];
 
 /// Any PDU of an initiator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum InitiatorPdu {
     NopOut(NopOut),
@@ -19,133 +37,61 @@ pub enum InitiatorPdu {
     Snack(SnackRequest),
 }
 
-/// NOP-Out (RFC 7143 §11.18).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct NopOut {
-    pub immediate: bool,
-    pub lun: LunAddress,
-    /// `RESERVED_TAG` when it needs no answer.
-    pub initiator_task_tag: u32,
-    pub target_transfer_tag: u32,
-    pub cmd_sn: Serial,
-    pub exp_stat_sn: Serial,
-    pub data: Bytes,
+impl InitiatorPdu {
+    /// Reads a PDU. Reserved bits are ignored, as is F in PDUs that are always the only one of their sequence, and data in
+    /// those that have none.
+    pub fn parse(frame: Frame) -> Result<Self, PduError> {
+        let Frame { bhs, ahs, data } = frame;
+        Self::parse_parts(&bhs, &ahs, data).map_err(|reason| PduError { reason, bhs })
+    }
+
+    fn parse_parts(bhs: &[u8; 48], ahs: &[u8], data: Bytes) -> Result<Self, RejectReason> {
+        let header = &Header::parse(bhs)?;
+        if header.initiator_task_tag == RESERVED_TAG && TAGGED.contains(&header.opcode) {
+            return Err(RejectReason::InvalidPduField);
+        }
+        Ok(match header.opcode {
+            opcode::NOP_OUT => Self::NopOut(NopOut::parse(header, data)?),
+            opcode::SCSI_COMMAND => Self::ScsiCommand(ScsiCommand::parse(header, ahs, data)?),
+            opcode::TASK_MANAGEMENT_REQUEST => Self::TaskManagement(TaskManagementRequest::parse(header)?),
+            opcode::LOGIN_REQUEST => Self::Login(LoginRequest::parse(header, data)?),
+            opcode::TEXT_REQUEST => Self::Text(TextRequest::parse(header, data)?),
+            opcode::DATA_OUT => Self::DataOut(DataOut::parse(header, data)?),
+            opcode::LOGOUT_REQUEST => Self::Logout(LogoutRequest::parse(header)?),
+            opcode::SNACK_REQUEST => Self::Snack(SnackRequest::parse(header)?),
+            other => return Err(unknown(other)),
+        })
+    }
+
+    /// Appends the whole PDU with its padding and digests to `out`.
+    pub fn encode(&self, header_digest: Digest, data_digest: Digest, out: &mut BytesMut) {
+        let ahs = match self {
+            Self::ScsiCommand(pdu) => pdu.segments().encode(),
+            _ => Default::default(),
+        };
+        let (bhs, data) = match self {
+            Self::NopOut(pdu) => (pdu.bhs(), DataSegment::from(&pdu.data)),
+            Self::ScsiCommand(pdu) => (pdu.bhs(), DataSegment::from(&pdu.immediate_data)),
+            Self::TaskManagement(pdu) => (pdu.bhs(), DataSegment::Empty),
+            Self::Login(pdu) => (pdu.bhs(), DataSegment::from(&pdu.data)),
+            Self::Text(pdu) => (pdu.bhs(), DataSegment::from(&pdu.data)),
+            Self::DataOut(pdu) => (pdu.bhs(), DataSegment::from(&pdu.data)),
+            Self::Logout(pdu) => (pdu.bhs(), DataSegment::Empty),
+            Self::Snack(pdu) => (pdu.bhs(), DataSegment::Empty),
+        };
+        write(out, bhs, &ahs, data, Digests { header: header_digest, data: data_digest });
+    }
 }
 
-/// SCSI Command (RFC 7143 §11.3).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct ScsiCommand {
-    pub immediate: bool,
-    /// F: no unsolicited Data-Out follows.
-    pub is_final: bool,
-    pub read: bool,
-    pub write: bool,
-    pub attribute: TaskAttribute,
-    pub priority: u8,
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    /// In bytes: of the write when W is set, else of the read.
-    pub expected_data_transfer_length: u32,
-    /// For bidirectional commands, from the AHS; 0 otherwise.
-    pub bidirectional_read_length: u32,
-    pub cmd_sn: Serial,
-    pub exp_stat_sn: Serial,
-    /// 16 bytes, then what an Extended CDB AHS adds.
-    pub cdb: smallvec::SmallVec<[u8; 16]>,
-    pub immediate_data: Bytes,
+/// Why an opcode that is none of an initiator's is refused.
+fn unknown(opcode: u8) -> RejectReason {
+    if opcode & opcode::FROM_TARGET != 0 {
+        RejectReason::ProtocolError
+    } else {
+        RejectReason::CommandNotSupported
+    }
 }
 
-/// Task Management Function Request (RFC 7143 §11.5).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct TaskManagementRequest {
-    pub immediate: bool,
-    /// As received; known ones are 1 to 8 and, with iSCSIProtocolLevel 2 (RFC 7144), 9 to 12.
-    pub function: u8,
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    pub referenced_task_tag: u32,
-    pub cmd_sn: Serial,
-    pub exp_stat_sn: Serial,
-    pub ref_cmd_sn: Serial,
-    pub exp_data_sn: u32,
-}
-
-/// Login Request (RFC 7143 §11.12).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct LoginRequest {
-    pub transit: bool,
-    pub continues: bool,
-    /// CSG, 0 to 3 as received.
-    pub current_stage: u8,
-    /// NSG, 0 to 3 as received.
-    pub next_stage: u8,
-    pub version_max: u8,
-    pub version_min: u8,
-    pub isid: Isid,
-    pub tsih: u16,
-    pub initiator_task_tag: u32,
-    pub cid: u16,
-    pub cmd_sn: Serial,
-    pub exp_stat_sn: Serial,
-    pub data: Bytes,
-}
-
-/// Text Request (RFC 7143 §11.10).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct TextRequest {
-    pub immediate: bool,
-    pub is_final: bool,
-    pub continues: bool,
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    pub target_transfer_tag: u32,
-    pub cmd_sn: Serial,
-    pub exp_stat_sn: Serial,
-    pub data: Bytes,
-}
-
-/// SCSI Data-Out (RFC 7143 §11.7).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct DataOut {
-    pub is_final: bool,
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    /// `RESERVED_TAG` for unsolicited data.
-    pub target_transfer_tag: u32,
-    pub exp_stat_sn: Serial,
-    pub data_sn: u32,
-    pub buffer_offset: u32,
-    pub data: Bytes,
-}
-
-/// Logout Request (RFC 7143 §11.14).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct LogoutRequest {
-    pub immediate: bool,
-    /// 0 close session, 1 close connection, 2 remove connection for recovery; others as received.
-    pub reason: u8,
-    pub initiator_task_tag: u32,
-    pub cid: u16,
-    pub cmd_sn: Serial,
-    pub exp_stat_sn: Serial,
-}
-
-/// SNACK Request (RFC 7143 §11.16); answered with a Reject at ErrorRecoveryLevel 0.
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct SnackRequest {
-    pub kind: u8,
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    pub target_transfer_tag: u32,
-    pub exp_stat_sn: Serial,
-    pub beg_run: u32,
-    pub run_length: u32,
-}
+#[cfg(test)]
+#[path = "initiator_tests.rs"]
+mod tests;

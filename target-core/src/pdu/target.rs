@@ -1,23 +1,40 @@
-//! PDUs that this target sends.
+//! PDUs that targets send.
 //!
-//! ExpCmdSN and MaxCmdSN of each are filled in by the connection when it encodes them ([`Numbering`]).
+//! StatSN, ExpCmdSN and MaxCmdSN are no part of them: the connection gives them when it sends ([`Numbering`]).
 
-use super::fields::{BHS_LEN, Isid, Serial};
-use crate::payload::Payload;
-use crate::scsi::lun_address::LunAddress;
-use bytes::Bytes;
+pub use super::async_message::AsyncMessage;
+pub use super::data::{CollapsedStatus, DataIn};
+pub use super::login::LoginResponse;
+pub use super::logout::LogoutResponse;
+pub use super::nop::NopIn;
+pub use super::ready_to_transfer::ReadyToTransfer;
+pub use super::reject::Reject;
+pub use super::scsi_response::{Residual, ScsiResponse};
+pub use super::task_management::TaskManagementResponse;
+pub use super::text::TextResponse;
+
+use super::error::{PduError, RejectReason};
+use super::fields::Serial;
+use super::frame::Frame;
+use super::header::{Header, serial, skip};
+use super::opcode;
+use super::output::{DataSegment, Digests, Output, write};
+use crate::login::parameters::Digest;
+use bytes::{Bytes, BytesMut};
+use nom::Parser;
 
 /// The numbers that nearly every target PDU carries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub struct Numbering {
+    /// Not sent with a Data-In that has no status.
     pub stat_sn: Serial,
     pub exp_cmd_sn: Serial,
     pub max_cmd_sn: Serial,
 }
 
 /// Any PDU of a target.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TargetPdu {
     NopIn(NopIn),
@@ -32,142 +49,58 @@ pub enum TargetPdu {
     Reject(Reject),
 }
 
-/// NOP-In (RFC 7143 §11.19).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct NopIn {
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    pub target_transfer_tag: u32,
-    pub data: Bytes,
-}
+impl TargetPdu {
+    /// Reads a PDU as an initiator would.
+    pub fn parse(frame: Frame) -> Result<(Self, Numbering), PduError> {
+        let Frame { bhs, ahs: _, data } = frame;
+        Self::parse_parts(&bhs, data).map_err(|reason| PduError { reason, bhs })
+    }
 
-/// Residual count of a data transfer (RFC 7143 §11.4.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Residual {
-    /// The transfer had the expected length.
-    #[default]
-    None,
-    /// So many bytes of the expected length were not transferred.
-    Underflow(u32),
-    /// So many bytes did not fit the expected length.
-    Overflow(u32),
-}
+    fn parse_parts(bhs: &[u8; 48], data: Bytes) -> Result<(Self, Numbering), RejectReason> {
+        let header = &Header::parse(bhs)?;
+        let (_, ((), stat_sn, exp_cmd_sn, max_cmd_sn)) =
+            (skip(4), serial, serial, serial).parse(header.rest)?;
+        let pdu = match header.opcode {
+            opcode::NOP_IN => Self::NopIn(NopIn::parse(header, data)?),
+            opcode::SCSI_RESPONSE => Self::ScsiResponse(ScsiResponse::parse(header, &data)?),
+            opcode::TASK_MANAGEMENT_RESPONSE => Self::TaskManagement(TaskManagementResponse::parse(header)),
+            opcode::LOGIN_RESPONSE => Self::Login(LoginResponse::parse(header, data)?),
+            opcode::TEXT_RESPONSE => Self::Text(TextResponse::parse(header, data)?),
+            opcode::DATA_IN => Self::DataIn(DataIn::parse(header, data)?),
+            opcode::LOGOUT_RESPONSE => Self::Logout(LogoutResponse::parse(header)?),
+            opcode::READY_TO_TRANSFER => Self::ReadyToTransfer(ReadyToTransfer::parse(header)?),
+            opcode::ASYNC_MESSAGE => Self::AsyncMessage(AsyncMessage::parse(header, data)?),
+            opcode::REJECT => Self::Reject(Reject::parse(header, &data)?),
+            _ => return Err(RejectReason::CommandNotSupported),
+        };
+        Ok((pdu, Numbering { stat_sn, exp_cmd_sn, max_cmd_sn }))
+    }
 
-/// SCSI Response (RFC 7143 §11.4).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct ScsiResponse {
-    pub initiator_task_tag: u32,
-    /// 0 command completed at target, 1 target failure.
-    pub response: u8,
-    /// SAM status byte.
-    pub status: u8,
-    pub residual: Residual,
-    pub exp_data_sn: u32,
-    /// Sense bytes without the SenseLength field, which encoding adds.
-    pub sense: smallvec::SmallVec<[u8; 32]>,
-}
+    /// Appends the whole PDU with its padding and digests to `out`. The hot path is
+    /// [`TransmitQueue::push`](super::transmit::TransmitQueue::push).
+    pub fn encode(
+        &self,
+        numbering: Numbering,
+        header_digest: Digest,
+        data_digest: Digest,
+        out: &mut BytesMut,
+    ) {
+        self.write(numbering, Digests { header: header_digest, data: data_digest }, out);
+    }
 
-/// Task Management Function Response (RFC 7143 §11.6).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct TaskManagementResponse {
-    pub initiator_task_tag: u32,
-    pub response: u8,
-}
-
-/// Login Response (RFC 7143 §11.13).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct LoginResponse {
-    pub transit: bool,
-    pub continues: bool,
-    pub current_stage: u8,
-    pub next_stage: u8,
-    pub version_max: u8,
-    pub version_active: u8,
-    pub isid: Isid,
-    pub tsih: u16,
-    pub initiator_task_tag: u32,
-    pub status_class: u8,
-    pub status_detail: u8,
-    pub data: Bytes,
-}
-
-/// Text Response (RFC 7143 §11.11).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct TextResponse {
-    pub is_final: bool,
-    pub continues: bool,
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    pub target_transfer_tag: u32,
-    pub data: Bytes,
-}
-
-/// SCSI Data-In (RFC 7143 §11.7).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct DataIn {
-    pub is_final: bool,
-    /// Some: S is set, and status travels with the data (phase collapse).
-    pub status: Option<CollapsedStatus>,
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    pub target_transfer_tag: u32,
-    pub data_sn: u32,
-    pub buffer_offset: u32,
-    pub data: Payload,
-}
-
-/// Status in the last Data-In of a command.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub struct CollapsedStatus {
-    pub status: u8,
-    pub residual: Residual,
-}
-
-/// Logout Response (RFC 7143 §11.15).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct LogoutResponse {
-    pub initiator_task_tag: u32,
-    pub response: u8,
-    pub time2wait: u16,
-    pub time2retain: u16,
-}
-
-/// Ready To Transfer (RFC 7143 §11.8).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct ReadyToTransfer {
-    pub lun: LunAddress,
-    pub initiator_task_tag: u32,
-    pub target_transfer_tag: u32,
-    pub r2t_sn: u32,
-    pub buffer_offset: u32,
-    pub desired_length: u32,
-}
-
-/// Asynchronous Message (RFC 7143 §11.9).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct AsyncMessage {
-    pub lun: LunAddress,
-    pub event: u8,
-    pub vendor_code: u8,
-    pub parameters: [u16; 3],
-    pub data: Bytes,
-}
-
-/// Reject (RFC 7143 §11.17).
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub struct Reject {
-    pub reason: u8,
-    /// The header of what was rejected.
-    pub header: [u8; BHS_LEN],
+    pub(super) fn write(&self, numbering: Numbering, digests: Digests, out: &mut impl Output) {
+        let (bhs, data) = match self {
+            Self::NopIn(pdu) => (pdu.bhs(numbering), DataSegment::from(&pdu.data)),
+            Self::ScsiResponse(pdu) => (pdu.bhs(numbering), DataSegment::Sense(&pdu.sense)),
+            Self::TaskManagement(pdu) => (pdu.bhs(numbering), DataSegment::Empty),
+            Self::Login(pdu) => (pdu.bhs(numbering), DataSegment::from(&pdu.data)),
+            Self::Text(pdu) => (pdu.bhs(numbering), DataSegment::from(&pdu.data)),
+            Self::DataIn(pdu) => (pdu.bhs(numbering), DataSegment::Shared(pdu.data.pieces())),
+            Self::Logout(pdu) => (pdu.bhs(numbering), DataSegment::Empty),
+            Self::ReadyToTransfer(pdu) => (pdu.bhs(numbering), DataSegment::Empty),
+            Self::AsyncMessage(pdu) => (pdu.bhs(numbering), DataSegment::from(&pdu.data)),
+            Self::Reject(pdu) => (pdu.bhs(numbering), DataSegment::Copied(&pdu.header)),
+        };
+        write(out, bhs, &[], data, digests);
+    }
 }
