@@ -11,3 +11,6 @@ pub mod payload;
 pub mod pdu;
 pub mod scsi;
 pub mod session;
+
+#[cfg(test)]
+mod testing;

@@ -18,6 +18,9 @@ pub enum LunKind {
 }
 
 impl LunAddress {
+    /// The REPORT LUNS well-known logical unit (SAM-5 4.7.11, SPC-5 8.2).
+    pub const REPORT_LUNS: Self = Self([0xc1, 0x01, 0, 0, 0, 0, 0, 0]);
+
     /// The address as this target reports it: peripheral addressing below 256, flat space above (SAM-5 4.7.7.2, 4.7.7.3).
     pub fn from_number(number: u16) -> Self {
         let [high, low] = number.to_be_bytes();

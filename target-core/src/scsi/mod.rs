@@ -1,7 +1,53 @@
 //! The SCSI disk: command descriptor blocks, sense data, the opcode table and one file per command family.
 //!
-//! Nothing here knows how commands travel.
+//! Nothing here knows how commands travel. A command comes in through [`dispatch`], which finds its row in the [`table`], takes it into the
+//! unit's task set, leads it past the [`gates`] and runs its handler.
 
+pub mod asc;
 pub mod command;
 pub mod lun_address;
+pub mod mode_values;
 pub mod sense;
+pub mod sense_format;
+
+pub(crate) mod dispatch;
+pub(crate) mod no_unit;
+pub mod request;
+pub mod row;
+pub mod table;
+
+pub mod extent;
+pub mod fields;
+
+mod blocks;
+mod compare_and_write;
+mod designators;
+mod device_fault;
+mod gates;
+mod get_lba_status;
+mod inquiry;
+mod limits;
+mod mode_pages;
+mod mode_select;
+mod mode_sense;
+mod prefetch;
+mod read;
+mod read_capacity;
+mod report_luns;
+mod request_sense;
+mod reserve;
+mod send_diagnostic;
+mod start_stop_unit;
+mod supported_opcodes;
+mod synchronize_cache;
+mod target_port_groups;
+mod test_unit_ready;
+mod unmap;
+mod usage;
+mod verify;
+mod vpd;
+mod write;
+mod write_same;
+
+#[cfg(test)]
+mod first_tests;

@@ -1,5 +1,7 @@
 //! Status and sense data as values (SAM-5 5.3.1, SPC-5 4.4).
 
+use super::asc;
+
 /// SAM status codes that this target sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -44,7 +46,7 @@ pub enum SenseKey {
     Completed = 0xf,
 }
 
-/// Additional sense code and its qualifier. The named ones are constants beside their users' table in this module.
+/// Additional sense code and its qualifier. The named ones are the constants of [`asc`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Asc(pub u8, pub u8);
 
@@ -81,5 +83,62 @@ impl Sense {
     /// Sense data with nothing but key and code.
     pub const fn new(key: SenseKey, asc: Asc) -> Self {
         Self { key, asc, information: None, specific: None }
+    }
+
+    /// ILLEGAL REQUEST with this code.
+    pub const fn illegal(asc: Asc) -> Self {
+        Self::new(SenseKey::IllegalRequest, asc)
+    }
+
+    /// INVALID FIELD IN CDB, pointing at the field's left-most bit.
+    pub const fn invalid_field_in_cdb(byte: u16, bit: u8) -> Self {
+        Self::illegal(asc::INVALID_FIELD_IN_CDB).pointing(SenseSpecific::Field {
+            in_cdb: true,
+            byte,
+            bit: Some(bit),
+        })
+    }
+
+    /// INVALID FIELD IN PARAMETER LIST, pointing at a byte of the data-out.
+    pub const fn invalid_field_in_parameters(byte: u16) -> Self {
+        Self::illegal(asc::INVALID_FIELD_IN_PARAMETER_LIST).pointing(SenseSpecific::Field {
+            in_cdb: false,
+            byte,
+            bit: None,
+        })
+    }
+
+    /// LOGICAL BLOCK ADDRESS OUT OF RANGE with the first address that is (SBC-4 4.5.2).
+    pub const fn out_of_range(lba: u64) -> Self {
+        Self::illegal(asc::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE).informing(lba)
+    }
+
+    /// With the INFORMATION field.
+    #[must_use]
+    pub const fn informing(mut self, information: u64) -> Self {
+        self.information = Some(information);
+        self
+    }
+
+    /// With sense-key specific data.
+    #[must_use]
+    pub const fn pointing(mut self, specific: SenseSpecific) -> Self {
+        self.specific = Some(specific);
+        self
+    }
+}
+
+/// How a command fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// With CHECK CONDITION and this sense data.
+    Check(Sense),
+    /// With a status that says all: RESERVATION CONFLICT, TASK SET FULL, BUSY.
+    Status(Status),
+}
+
+impl From<Sense> for Fault {
+    fn from(sense: Sense) -> Self {
+        Self::Check(sense)
     }
 }

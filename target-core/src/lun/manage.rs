@@ -1,0 +1,153 @@
+//! Task management functions and their true effects (SAM-5 clause 7, RFC 7143 §11.5 and §11.6).
+
+use super::target::TargetDevice;
+use super::task_set::{Abort, Sequence};
+use super::unit::LogicalUnit;
+use crate::device::BlockDevice;
+use crate::scsi::asc;
+use crate::scsi::command::{NexusId, TaskManagement, TaskManagementOutcome};
+use crate::scsi::lun_address::{LunAddress, LunKind};
+use crate::scsi::sense::Asc;
+use std::sync::Arc;
+
+/// Runs a function for a nexus; ready when its effects are in place.
+pub async fn manage<D: BlockDevice>(
+    target: &TargetDevice<D>,
+    nexus: NexusId,
+    function: TaskManagement,
+) -> TaskManagementOutcome {
+    use TaskManagementOutcome::{Complete, LunDoesNotExist, NotSupported, Succeeded, TaskDoesNotExist};
+    let found = |condition| if condition { Succeeded } else { Complete };
+    match function {
+        TaskManagement::TargetWarmReset => {
+            reset_all(target, nexus, asc::SCSI_BUS_RESET_OCCURRED).await;
+            return Complete;
+        }
+        TaskManagement::TargetColdReset => {
+            reset_all(target, nexus, asc::POWER_ON_OCCURRED).await;
+            return Complete;
+        }
+        TaskManagement::ITNexusReset => {
+            for (_, unit) in target.units().iter() {
+                let aborted = forget_nexus(unit, nexus);
+                unit.attentions().raise_for(nexus, asc::I_T_NEXUS_LOSS_OCCURRED);
+                unit.tasks().gone(aborted).await;
+            }
+            return Complete;
+        }
+        // NormACA is zero in all units.
+        TaskManagement::ClearAca { .. } => return NotSupported,
+        _ => {}
+    }
+    let Some(unit) = address(function).and_then(|lun| unit(target, lun)) else {
+        return LunDoesNotExist;
+    };
+    let tasks = unit.tasks();
+    match function {
+        TaskManagement::AbortTask { tag, .. } => {
+            let aborted = tasks.abort(|owner, own| (owner == nexus && own == tag).then_some(Abort::Silent));
+            if aborted.is_empty() {
+                return TaskDoesNotExist;
+            }
+            tasks.gone(aborted).await;
+            Complete
+        }
+        TaskManagement::AbortTaskSet { .. } => {
+            let aborted = tasks.abort(|owner, _| (owner == nexus).then_some(Abort::Silent));
+            tasks.gone(aborted).await;
+            Complete
+        }
+        TaskManagement::ClearTaskSet { .. } => {
+            tasks.gone(clear(&unit, nexus)).await;
+            Complete
+        }
+        TaskManagement::LogicalUnitReset { .. } => {
+            let aborted = reset(&unit, nexus, asc::BUS_DEVICE_RESET_FUNCTION_OCCURRED);
+            tasks.gone(aborted).await;
+            Complete
+        }
+        TaskManagement::QueryTask { tag, .. } => found(tasks.any(|owner, own| owner == nexus && own == tag)),
+        TaskManagement::QueryTaskSet { .. } => found(tasks.any(|owner, _| owner == nexus)),
+        TaskManagement::QueryAsyncEvent { .. } => found(unit.attentions().is_pending(nexus)),
+        _ => NotSupported,
+    }
+}
+
+/// The logical unit that a function is addressed to, if any.
+fn address(function: TaskManagement) -> Option<LunAddress> {
+    match function {
+        TaskManagement::AbortTask { lun, .. }
+        | TaskManagement::AbortTaskSet { lun }
+        | TaskManagement::ClearAca { lun }
+        | TaskManagement::ClearTaskSet { lun }
+        | TaskManagement::LogicalUnitReset { lun }
+        | TaskManagement::QueryTask { lun, .. }
+        | TaskManagement::QueryTaskSet { lun }
+        | TaskManagement::QueryAsyncEvent { lun } => Some(lun),
+        TaskManagement::TargetWarmReset | TaskManagement::TargetColdReset | TaskManagement::ITNexusReset => {
+            None
+        }
+    }
+}
+
+fn unit<D: BlockDevice>(target: &TargetDevice<D>, lun: LunAddress) -> Option<Arc<LogicalUnit<D>>> {
+    match lun.kind() {
+        LunKind::Unit(number) => target.unit(number),
+        LunKind::ReportLuns | LunKind::Unknown => None,
+    }
+}
+
+/// Aborts every task of every nexus. The tasks of other nexuses end as TAS says (SAM-5 5.6); where they end in silence, their
+/// nexuses get a unit attention.
+fn clear<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId) -> Vec<Sequence> {
+    let tas = unit.modes().get().tas;
+    let mut silenced = Vec::new();
+    let aborted = unit.tasks().abort(|owner, _| match owner == by {
+        true => Some(Abort::Silent),
+        false if tas => Some(Abort::TaskAborted),
+        false => {
+            silenced.push(owner);
+            Some(Abort::Silent)
+        }
+    });
+    for nexus in silenced {
+        unit.attentions().raise_for(nexus, asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR);
+    }
+    aborted
+}
+
+/// SAM-5 6.3.3: logical unit reset, or the part of a harder reset that concerns a unit.
+fn reset<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId, condition: Asc) -> Vec<Sequence> {
+    let tas = unit.modes().get().tas;
+    let aborted = unit.tasks().abort(|owner, _| match tas && owner != by {
+        true => Some(Abort::TaskAborted),
+        false => Some(Abort::Silent),
+    });
+    unit.reservation().clear();
+    unit.medium().allow_all();
+    unit.modes().reset();
+    unit.attentions().raise(condition);
+    aborted
+}
+
+async fn reset_all<D: BlockDevice>(target: &TargetDevice<D>, by: NexusId, condition: Asc) {
+    let units = target.units();
+    let aborted: Vec<_> = units.iter().map(|(_, unit)| reset(unit, by, condition)).collect();
+    for ((_, unit), aborted) in units.iter().zip(aborted) {
+        unit.tasks().gone(aborted).await;
+    }
+}
+
+/// What ends with a nexus: its tasks, its reservation, its hold on the medium (SAM-5 6.3.4, SPC-2 5.5.1).
+fn forget_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) -> Vec<Sequence> {
+    let aborted = unit.tasks().abort(|owner, _| (owner == nexus).then_some(Abort::Silent));
+    unit.reservation().release(nexus);
+    unit.medium().prevent(nexus, false);
+    aborted
+}
+
+/// The nexus is gone for good.
+pub fn lose_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) {
+    forget_nexus(unit, nexus);
+    unit.attentions().forget(nexus);
+}

@@ -1,0 +1,129 @@
+//! The target device: which units there are, which nexuses, and how a command finds its unit.
+
+use super::unit::LogicalUnit;
+use crate::device::BlockDevice;
+use crate::scsi::command::{
+    Command, DeviceServer, Nexus, NexusId, Outcome, TaskManagement, TaskManagementOutcome,
+};
+use crate::scsi::lun_address::LunKind;
+use crate::scsi::{asc, dispatch, no_unit};
+use arc_swap::ArcSwap;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A unit and its number, in ascending order of the numbers.
+pub type Inventory<D> = Vec<(u16, Arc<LogicalUnit<D>>)>;
+
+/// The logical units of one target.
+pub struct TargetDevice<D> {
+    name: Arc<str>,
+    /// Replaced as a whole when units come and go; commands only ever load it.
+    units: ArcSwap<Inventory<D>>,
+    ports: ArcSwap<BTreeSet<u16>>,
+    /// Those that are logged in. Also held while the inventory changes, so that no nexus misses a unit.
+    nexuses: Mutex<HashSet<NexusId>>,
+}
+
+impl<D: BlockDevice> TargetDevice<D> {
+    /// A target without units.
+    pub fn new(name: Arc<str>) -> Self {
+        Self { name, units: ArcSwap::default(), ports: ArcSwap::default(), nexuses: Mutex::default() }
+    }
+
+    /// Its iSCSI name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The units, in ascending order of their numbers.
+    pub fn units(&self) -> Arc<Inventory<D>> {
+        self.units.load_full()
+    }
+
+    /// The unit of this number.
+    pub fn unit(&self, number: u16) -> Option<Arc<LogicalUnit<D>>> {
+        let units = self.units.load();
+        let at = units.binary_search_by_key(&number, |(own, _)| *own).ok()?;
+        units.get(at).map(|(_, unit)| unit.clone())
+    }
+
+    /// Adds a unit, in place of one that has the number already, and tells every nexus; returns the unit that it replaced.
+    pub fn add_unit(&self, number: u16, unit: Arc<LogicalUnit<D>>) -> Option<Arc<LogicalUnit<D>>> {
+        let nexuses = self.lock();
+        nexuses.iter().for_each(|nexus| unit.attentions().admit(*nexus));
+        self.change_inventory(|units| match units.binary_search_by_key(&number, |(own, _)| *own) {
+            Ok(at) => units.get_mut(at).map(|place| std::mem::replace(&mut place.1, unit)),
+            Err(at) => {
+                units.insert(at, (number, unit));
+                None
+            }
+        })
+    }
+
+    /// Takes a unit away and tells every nexus. Tasks that run on it come to their end; see [`LogicalUnit::settled`].
+    pub fn remove_unit(&self, number: u16) -> Option<Arc<LogicalUnit<D>>> {
+        let _nexuses = self.lock();
+        let at = self.units.load().binary_search_by_key(&number, |(own, _)| *own).ok()?;
+        self.change_inventory(|units| Some(units.remove(at).1))
+    }
+
+    /// SPC-5 6.33: every unit that stays tells that the inventory has changed.
+    fn change_inventory<T>(&self, change: impl FnOnce(&mut Inventory<D>) -> T) -> T {
+        let before = self.units();
+        let mut after = Inventory::clone(&before);
+        let result = change(&mut after);
+        for (number, unit) in &after {
+            let stayed = before.iter().any(|(own, other)| own == number && Arc::ptr_eq(other, unit));
+            if stayed {
+                unit.attentions().raise(asc::REPORTED_LUNS_DATA_HAS_CHANGED);
+            }
+        }
+        self.units.store(Arc::new(after));
+        result
+    }
+
+    /// RELATIVE TARGET PORT IDENTIFIERS of all ports; the one through which a nexus came counts as known anyway.
+    pub fn set_ports(&self, ports: impl IntoIterator<Item = u16>) {
+        self.ports.store(Arc::new(ports.into_iter().collect()));
+    }
+
+    /// The ports as a nexus is told of them.
+    pub fn ports(&self, nexus: &Nexus) -> BTreeSet<u16> {
+        let mut ports = BTreeSet::clone(&self.ports.load());
+        ports.insert(nexus.relative_port);
+        ports
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<NexusId>> {
+        self.nexuses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
+    async fn execute(&self, nexus: &Arc<Nexus>, command: Command) -> Outcome {
+        let kind = command.lun.kind();
+        if let LunKind::Unit(number) = kind
+            && let Some(unit) = self.unit(number)
+        {
+            return dispatch::run(self, &unit, nexus, &command).await;
+        }
+        let numbers: Vec<u16> = self.units.load().iter().map(|(number, _)| *number).collect();
+        Outcome::Done(no_unit::answer(&command, kind, &numbers))
+    }
+
+    async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {
+        super::manage::manage(self, nexus.id, function).await
+    }
+
+    fn nexus_established(&self, nexus: &Arc<Nexus>) {
+        let mut nexuses = self.lock();
+        nexuses.insert(nexus.id);
+        self.units().iter().for_each(|(_, unit)| unit.attentions().admit(nexus.id));
+    }
+
+    fn nexus_lost(&self, nexus: &Arc<Nexus>) {
+        let mut nexuses = self.lock();
+        nexuses.remove(&nexus.id);
+        self.units().iter().for_each(|(_, unit)| super::manage::lose_nexus(unit, nexus.id));
+    }
+}

@@ -1,0 +1,143 @@
+//! A logical unit: a block device with an identity and all the state that SCSI keeps about it.
+
+use super::alua::{AccessCell, AccessState};
+use super::attention::Attentions;
+use super::identity::Identity;
+use super::medium::Medium;
+use super::reservation::Reservation;
+use super::task_set::TaskSet;
+use crate::device::BlockDevice;
+use crate::scsi::asc;
+use crate::scsi::mode_values::ModeCell;
+
+/// What a unit is made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitConfig {
+    /// Who it is.
+    pub identity: Identity,
+    /// Logical block size in bytes: 512 or 4096.
+    pub block_size: u32,
+    /// Refuse writes, whatever the device could do.
+    pub read_only: bool,
+    /// A medium that can be ejected and loaded.
+    pub removable: bool,
+    /// Most bytes that one READ or WRITE may carry; more than the device takes at a time is split.
+    pub max_transfer: u32,
+}
+
+/// A logical unit over a device.
+pub struct LogicalUnit<D> {
+    config: UnitConfig,
+    device: D,
+    attentions: Attentions,
+    tasks: TaskSet,
+    reservation: Reservation,
+    modes: ModeCell,
+    access: AccessCell,
+    medium: Medium,
+}
+
+impl<D: BlockDevice> LogicalUnit<D> {
+    /// A unit in its power-on state.
+    pub fn new(config: UnitConfig, device: D) -> Self {
+        let modes = ModeCell::new(device.capabilities().volatile_cache);
+        Self {
+            config,
+            device,
+            attentions: Attentions::default(),
+            tasks: TaskSet::default(),
+            reservation: Reservation::default(),
+            modes,
+            access: AccessCell::default(),
+            medium: Medium::default(),
+        }
+    }
+
+    /// What it was made with.
+    pub fn config(&self) -> &UnitConfig {
+        &self.config
+    }
+
+    /// The device below.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// Unit attentions.
+    pub fn attentions(&self) -> &Attentions {
+        &self.attentions
+    }
+
+    /// The task set.
+    pub fn tasks(&self) -> &TaskSet {
+        &self.tasks
+    }
+
+    /// The reservation by RESERVE.
+    pub fn reservation(&self) -> &Reservation {
+        &self.reservation
+    }
+
+    /// Mode parameters.
+    pub fn modes(&self) -> &ModeCell {
+        &self.modes
+    }
+
+    /// The medium.
+    pub fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
+    /// The access state.
+    pub fn access_state(&self) -> AccessState {
+        self.access.get()
+    }
+
+    /// Changes the access state and tells every nexus (SPC-5 5.18.2.9).
+    pub fn set_access_state(&self, state: AccessState) {
+        if self.access.set(state) {
+            self.attentions.raise(asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
+        }
+    }
+
+    /// The size of the device has changed: tells every nexus.
+    pub fn capacity_changed(&self) {
+        self.attentions.raise(asc::CAPACITY_DATA_HAS_CHANGED);
+    }
+
+    /// Logical block size in bytes.
+    pub fn block_size(&self) -> u32 {
+        self.config.block_size.max(512)
+    }
+
+    /// Logical blocks that there are.
+    pub fn capacity(&self) -> u64 {
+        self.device.geometry().size / u64::from(self.block_size())
+    }
+
+    /// MAXIMUM TRANSFER LENGTH in logical blocks.
+    pub fn max_transfer_blocks(&self) -> u32 {
+        (self.config.max_transfer / self.block_size()).max(1)
+    }
+
+    /// Most bytes for one read or write of the device, a multiple of the block size.
+    pub fn device_transfer(&self) -> u64 {
+        let block = self.block_size();
+        u64::from((self.device.capabilities().max_transfer / block).max(1) * block)
+    }
+
+    /// Whether writes are refused for good.
+    pub fn is_read_only(&self) -> bool {
+        self.config.read_only || self.device.capabilities().read_only
+    }
+
+    /// Whether a write has to be on stable storage when it is told as done.
+    pub fn writes_through(&self) -> bool {
+        self.device.capabilities().volatile_cache && !self.modes.get().wce
+    }
+
+    /// Ready when every task that is in the set now has left it: then nothing that was asked of the device before is under way.
+    pub async fn settled(&self) {
+        self.tasks.gone(self.tasks.present()).await;
+    }
+}

@@ -1,0 +1,193 @@
+//! Work on runs of bytes that several commands share: reading and writing in pieces that the device takes, comparing, making zeros.
+
+use super::asc;
+use super::device_fault::{on_read, on_write};
+use super::request::Request;
+use super::sense::{Fault, Sense, SenseKey};
+use crate::device::{BlockDevice, DeviceError};
+use crate::payload::Payload;
+use bytes::Bytes;
+use std::ops::Range;
+
+/// Bytes that are zeroed or given back between two looks at the abort flag.
+const ZERO_STEP: u64 = 64 << 20;
+/// Bytes of a repeated pattern that are laid out in memory at a time.
+const PATTERN_STEP: u64 = 1 << 20;
+
+/// The pieces of at most `step` bytes that make up a range.
+pub fn steps(range: Range<u64>, step: u64) -> impl Iterator<Item = Range<u64>> {
+    let step = step.max(1);
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        let start = at;
+        at = range.end.min(start.saturating_add(step));
+        (start < at).then_some(start..at)
+    })
+}
+
+/// Reads a range of any length.
+pub async fn read_bytes<D: BlockDevice>(
+    request: &Request<'_, D>,
+    bytes: Range<u64>,
+) -> Result<Payload, Fault> {
+    let mut data = Payload::new();
+    for step in steps(bytes, request.unit.device_transfer()) {
+        request.go_on()?;
+        data.push(read_step(request, &step).await?);
+    }
+    Ok(data)
+}
+
+/// Reads what the device reads in one go.
+async fn read_step<D: BlockDevice>(request: &Request<'_, D>, step: &Range<u64>) -> Result<Bytes, Fault> {
+    request.unit.device().read(step.start, (step.end - step.start) as usize).await.map_err(on_read)
+}
+
+/// Reads a range to see that it can be read.
+pub async fn probe<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
+    for step in steps(bytes, request.unit.device_transfer()) {
+        request.pause().await?;
+        read_step(request, &step).await?;
+    }
+    Ok(())
+}
+
+/// Compares a range with data of the same length. A difference is MISCOMPARE with its offset in bytes.
+pub async fn compare<D: BlockDevice>(
+    request: &Request<'_, D>,
+    bytes: Range<u64>,
+    data: &Payload,
+) -> Result<(), Fault> {
+    let start = bytes.start;
+    for step in steps(bytes, request.unit.device_transfer()) {
+        request.pause().await?;
+        let stored = read_step(request, &step).await?;
+        let offset = (step.start - start) as usize;
+        if let Some(at) = first_difference(&data.slice(offset, stored.len()), &stored) {
+            return Err(miscompare((offset + at) as u64));
+        }
+    }
+    Ok(())
+}
+
+/// Compares every block of a range with one block.
+pub async fn compare_repeated<D: BlockDevice>(
+    request: &Request<'_, D>,
+    bytes: Range<u64>,
+    block: &[u8],
+) -> Result<(), Fault> {
+    let start = bytes.start;
+    for step in steps(bytes, request.unit.device_transfer()) {
+        request.pause().await?;
+        let stored = read_step(request, &step).await?;
+        let mut offset = (step.start - start) as usize;
+        for own in stored.chunks(block.len().max(1)) {
+            if let Some(at) = difference(block, own) {
+                return Err(miscompare((offset + at) as u64));
+            }
+            offset += own.len();
+        }
+    }
+    Ok(())
+}
+
+fn miscompare(offset: u64) -> Fault {
+    Sense::new(SenseKey::Miscompare, asc::MISCOMPARE_DURING_VERIFY_OPERATION).informing(offset).into()
+}
+
+fn first_difference(data: &Payload, stored: &[u8]) -> Option<usize> {
+    let mut offset = 0;
+    for piece in data.pieces() {
+        let own = stored.get(offset..).unwrap_or(&[]);
+        if let Some(at) = difference(piece, own) {
+            return Some(offset + at);
+        }
+        offset += piece.len();
+    }
+    None
+}
+
+/// Where the first of these bytes differ, over the shorter of both lengths.
+fn difference(a: &[u8], b: &[u8]) -> Option<usize> {
+    let len = a.len().min(b.len());
+    if a.get(..len) == b.get(..len) {
+        return None;
+    }
+    a.iter().zip(b).position(|(a, b)| a != b)
+}
+
+/// Writes data at an offset in bytes.
+pub async fn write_bytes<D: BlockDevice>(
+    request: &Request<'_, D>,
+    start: u64,
+    data: &Payload,
+    fua: bool,
+) -> Result<(), Fault> {
+    let fua = fua || request.unit.writes_through();
+    for step in steps(0..data.len() as u64, request.unit.device_transfer()) {
+        request.go_on()?;
+        let piece = data.slice(step.start as usize, (step.end - step.start) as usize);
+        request.unit.device().write(start + step.start, &piece, fua).await.map_err(on_write)?;
+    }
+    Ok(())
+}
+
+/// Writes one block over and over.
+pub async fn write_repeated<D: BlockDevice>(
+    request: &Request<'_, D>,
+    bytes: Range<u64>,
+    block: &[u8],
+) -> Result<(), Fault> {
+    let block_size = block.len().max(1) as u64;
+    let step = PATTERN_STEP.min(request.unit.device_transfer()).min(bytes.end - bytes.start);
+    let pattern = Bytes::from(block.repeat((step / block_size).max(1) as usize));
+    for step in steps(bytes, pattern.len() as u64) {
+        request.pause().await?;
+        let piece = Payload::from(pattern.slice(..(step.end - step.start) as usize));
+        let fua = request.unit.writes_through();
+        request.unit.device().write(step.start, &piece, fua).await.map_err(on_write)?;
+    }
+    Ok(())
+}
+
+/// Makes a range read as zeros, its space staying allocated; on stable storage where the unit writes through.
+pub async fn zero<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
+    let device = request.unit.device();
+    if !device.capabilities().write_zeroes {
+        return write_zero_blocks(request, bytes).await;
+    }
+    for step in steps(bytes, ZERO_STEP) {
+        request.pause().await?;
+        match device.write_zeroes(step.start, step.end - step.start).await {
+            Err(DeviceError::Unsupported) => write_zero_blocks(request, step).await?,
+            other => other.map_err(on_write)?,
+        }
+    }
+    settle(request).await
+}
+
+/// Gives a range back; where the device turns out not to be able to, it is made to read as zeros all the same.
+pub async fn discard<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
+    let device = request.unit.device();
+    for step in steps(bytes, ZERO_STEP) {
+        request.pause().await?;
+        match device.discard(step.start, step.end - step.start).await {
+            Err(DeviceError::Unsupported) => zero(request, step).await?,
+            other => other.map_err(on_write)?,
+        }
+    }
+    settle(request).await
+}
+
+async fn write_zero_blocks<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
+    let block = vec![0; request.unit.block_size() as usize];
+    write_repeated(request, bytes, &block).await
+}
+
+/// With WCE zero a command ends when its effect is on stable storage; zeroing and giving back have no FUA of their own.
+async fn settle<D: BlockDevice>(request: &Request<'_, D>) -> Result<(), Fault> {
+    match request.unit.writes_through() {
+        true => request.unit.device().flush().await.map_err(on_write),
+        false => Ok(()),
+    }
+}

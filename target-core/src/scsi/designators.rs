@@ -1,0 +1,68 @@
+//! Device Identification, VPD page 83h (SPC-5 7.7.6): by which names initiators know unit, port and target.
+
+use super::command::Nexus;
+use super::inquiry::push_text;
+use crate::device::BlockDevice;
+use crate::lun::alua::TARGET_PORT_GROUP;
+use crate::lun::unit::LogicalUnit;
+
+/// CODE SET (SPC-5 table 29).
+const BINARY: u8 = 1;
+const ASCII: u8 = 2;
+const UTF_8: u8 = 3;
+
+/// ASSOCIATION in its place in the second byte; those of a port and a target come with PIV and iSCSI's protocol identifier.
+const UNIT: u8 = 0x00;
+const PORT: u8 = 0x90;
+const TARGET: u8 = 0xa0;
+const ISCSI: u8 = 0x50;
+
+/// DESIGNATOR TYPE (SPC-5 table 609).
+const T10_VENDOR_ID: u8 = 1;
+const EUI_64: u8 = 2;
+const NAA: u8 = 3;
+const RELATIVE_TARGET_PORT: u8 = 4;
+const PORT_GROUP: u8 = 5;
+const SCSI_NAME: u8 = 8;
+
+/// The body of the page.
+pub fn device_identification<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: &Nexus) -> Vec<u8> {
+    let identity = &unit.config().identity;
+    let mut body = Vec::with_capacity(256);
+    push(&mut body, BINARY, UNIT | NAA, &identity.naa());
+    push(&mut body, BINARY, UNIT | EUI_64, &identity.eui64());
+    let mut vendor = Vec::new();
+    push_text(&mut vendor, &identity.vendor, 8);
+    push_text(&mut vendor, &identity.serial, identity.serial.chars().count().min(200));
+    push(&mut body, ASCII, UNIT | T10_VENDOR_ID, &vendor);
+    let naa = identity.naa().iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+    push(&mut body, UTF_8, UNIT | SCSI_NAME, &name(&format!("naa.{naa}")));
+
+    push(&mut body, ISCSI | BINARY, PORT | RELATIVE_TARGET_PORT, &low_half(nexus.relative_port));
+    push(&mut body, ISCSI | BINARY, PORT | PORT_GROUP, &low_half(TARGET_PORT_GROUP));
+    // RFC 7143 §4.4.1: target port name and target name.
+    let port = format!("{},t,0x{:04x}", nexus.target_name, nexus.portal_group_tag);
+    push(&mut body, ISCSI | UTF_8, PORT | SCSI_NAME, &name(&port));
+    push(&mut body, ISCSI | UTF_8, TARGET | SCSI_NAME, &name(&nexus.target_name));
+    body
+}
+
+/// Appends a designation descriptor (SPC-5 7.7.6.1). One that is too long for its length byte is left out.
+fn push(body: &mut Vec<u8>, code_set: u8, kind: u8, designator: &[u8]) {
+    if let Ok(length) = u8::try_from(designator.len()) {
+        body.extend_from_slice(&[code_set, kind, 0, length]);
+        body.extend_from_slice(designator);
+    }
+}
+
+/// A 16-bit identifier in the lower half of four bytes.
+fn low_half(identifier: u16) -> [u8; 4] {
+    u32::from(identifier).to_be_bytes()
+}
+
+/// SCSI name string: ended by a zero, filled up to a multiple of four (SPC-5 7.7.6.11).
+fn name(text: &str) -> Vec<u8> {
+    let mut name = text.as_bytes().to_vec();
+    name.resize((name.len() + 1).next_multiple_of(4), 0);
+    name
+}

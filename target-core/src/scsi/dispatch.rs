@@ -1,0 +1,93 @@
+//! A command's way through a logical unit: into the task set, past the gates, to its handler, and out with a response.
+
+use super::command::{Command, Nexus, Outcome, Response};
+use super::fields::Fields;
+use super::request::{Reply, Request};
+use super::row::{Data, Handler, Row};
+use super::sense::{Fault, Sense, Status};
+use super::sense_format::{SenseFormat, render};
+use super::table::Table;
+use super::{gates, read, write};
+use crate::device::BlockDevice;
+use crate::lun::claim::Claim;
+use crate::lun::target::TargetDevice;
+use crate::lun::task_set::{Abort, Entrant, Task};
+use crate::lun::unit::LogicalUnit;
+use crate::payload::Payload;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Runs a command on a unit.
+pub async fn run<D: BlockDevice>(
+    target: &TargetDevice<D>,
+    unit: &Arc<LogicalUnit<D>>,
+    nexus: &Arc<Nexus>,
+    command: &Command,
+) -> Outcome {
+    let cdb = Fields(command.cdb.as_slice());
+    let row = Table::<D>::find(cdb, &unit.device().capabilities(), unit.config().removable);
+    let mut task = unit.tasks().enter(Entrant {
+        nexus: nexus.id,
+        tag: command.tag,
+        attribute: command.attribute,
+        claim: row.map_or(Claim::None, |row| row.claim(cdb)),
+    });
+    task.started().await;
+    let result = serve(target, unit, nexus, command, row, &task).await;
+    let data_out_wanted = row.map_or(0, |row| row.data_out(cdb, unit.block_size()));
+    match task.finish() {
+        Some(Abort::Silent) => Outcome::Aborted,
+        Some(Abort::TaskAborted) => Outcome::Done(plain(Status::TaskAborted, data_out_wanted)),
+        None => {
+            let format = match unit.modes().get().d_sense {
+                true => SenseFormat::Descriptor,
+                false => SenseFormat::Fixed,
+            };
+            Outcome::Done(respond(result, format, data_out_wanted))
+        }
+    }
+}
+
+async fn serve<D: BlockDevice>(
+    target: &TargetDevice<D>,
+    unit: &Arc<LogicalUnit<D>>,
+    nexus: &Arc<Nexus>,
+    command: &Command,
+    row: Result<&'static Row<D>, Sense>,
+    task: &Task<'_>,
+) -> Result<Reply, Fault> {
+    if task.is_aborted() {
+        return Err(Fault::Status(Status::TaskAborted));
+    }
+    let cdb = Fields(command.cdb.as_slice());
+    let row = gates::pass(unit, nexus, command.attribute, row, cdb)?;
+    let request = Request { target, unit, nexus, command, row, task };
+    let mut reply = match &row.handler {
+        Handler::Now(handler) => handler(&request)?,
+        Handler::Read => read::read(&request).await?,
+        Handler::Write => write::write(&request).await?,
+        Handler::Later(handler) => handler(&request).await?,
+    };
+    if let Data::In(field) = row.data {
+        reply.data_in.truncate(usize::try_from(field.read(cdb)).unwrap_or(usize::MAX));
+    }
+    Ok(reply)
+}
+
+/// The response to a command.
+pub fn respond(result: Result<Reply, Fault>, format: SenseFormat, data_out_wanted: u64) -> Response {
+    match result {
+        Ok(reply) => Response { data_in: reply.data_in, ..plain(Status::Good, data_out_wanted) },
+        Err(Fault::Status(status)) => plain(status, data_out_wanted),
+        Err(Fault::Check(sense)) => Response {
+            sense: render(&sense, format),
+            sense_value: Some(sense),
+            ..plain(Status::CheckCondition, data_out_wanted)
+        },
+    }
+}
+
+/// A response of nothing but a status.
+fn plain(status: Status, data_out_wanted: u64) -> Response {
+    Response { status, sense: SmallVec::new(), sense_value: None, data_in: Payload::new(), data_out_wanted }
+}

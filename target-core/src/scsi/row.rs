@@ -1,0 +1,233 @@
+//! One row of the opcode table: all that is to be known about a command apart from what it does.
+
+use super::extent::Layout;
+use super::fields::Fields;
+use super::request::{Reply, Request};
+use super::sense::Fault;
+use crate::device::{BlockDevice, Capabilities};
+use crate::lun::claim::Claim;
+use std::future::Future;
+use std::pin::Pin;
+
+/// A future on the heap: for commands that are rare or heavy.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A command of this device server.
+pub struct Row<D: BlockDevice> {
+    /// OPERATION CODE.
+    pub opcode: u8,
+    /// SERVICE ACTION (byte 1, bits 4 to 0), where the operation code has such.
+    pub service_action: Option<u8>,
+    /// The standard's name.
+    pub name: &'static str,
+    /// The bits of the CDB that the command looks at, byte by byte (CDB USAGE DATA of SPC-5 6.34.3, save the operation code and the
+    /// service action themselves). Its length is the CDB's. Any other bit that is set is an invalid field.
+    pub usage: &'static [u8],
+    /// How long it takes.
+    pub timeouts: Timeouts,
+    /// What goes in or out.
+    pub data: Data,
+    /// Where the CDB has its block range.
+    pub layout: Layout,
+    /// What it does with those blocks towards others.
+    pub claim: ClaimKind,
+    /// How a reservation of another nexus concerns it.
+    pub reservation: ReservationClass,
+    /// In which access states it may run.
+    pub access: AccessClass,
+    /// How it meets a pending unit attention.
+    pub attention: AttentionRule,
+    /// What unit and medium have to offer.
+    pub needs: Needs,
+    /// What it does.
+    pub handler: Handler<D>,
+}
+
+/// Command timeouts descriptor (SPC-5 6.34.4), in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// NOMINAL COMMAND PROCESSING TIMEOUT: when to begin to wonder.
+    pub nominal: u32,
+    /// RECOMMENDED COMMAND TIMEOUT: when to give up.
+    pub recommended: u32,
+}
+
+impl Timeouts {
+    /// Answered from memory.
+    pub const SHORT: Self = Self { nominal: 1, recommended: 30 };
+    /// Bounded work of the backend.
+    pub const MEDIUM: Self = Self { nominal: 10, recommended: 60 };
+    /// Work that grows with the range.
+    pub const LONG: Self = Self { nominal: 60, recommended: 300 };
+}
+
+/// The data of a command.
+#[derive(Clone, Copy, Debug)]
+pub enum Data {
+    /// None.
+    None,
+    /// Parameter data to the initiator, cut to the ALLOCATION LENGTH found there.
+    In(LengthField),
+    /// Data to the initiator of a length that has nothing to do with an allocation length: READ CAPACITY(10) and logical blocks.
+    InWhole,
+    /// A parameter list of the length found there.
+    Out(LengthField),
+    /// So many times the logical blocks of the range.
+    OutBlocks(u8),
+    /// Told by the CDB in its own way, in bytes; the argument after it is the block size.
+    OutBy(fn(Fields<'_>, Layout, u32) -> u64),
+}
+
+/// A length in bytes in the CDB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LengthField {
+    /// One byte at this place.
+    U8(usize),
+    /// Two bytes.
+    U16(usize),
+    /// Three bytes.
+    U24(usize),
+    /// Four bytes.
+    U32(usize),
+}
+
+impl LengthField {
+    /// Its value.
+    pub fn read(self, cdb: Fields<'_>) -> u64 {
+        match self {
+            Self::U8(at) => u64::from(cdb.u8(at)),
+            Self::U16(at) => u64::from(cdb.u16(at)),
+            Self::U24(at) => u64::from(cdb.u24(at)),
+            Self::U32(at) => u64::from(cdb.u32(at)),
+        }
+    }
+}
+
+/// How a command claims the blocks of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimKind {
+    /// Not at all.
+    None,
+    /// Alongside others.
+    Shared,
+    /// For itself.
+    Exclusive,
+    /// The ranges are in the parameter list: any block, alongside others.
+    Everything,
+}
+
+/// What a reservation of another nexus does to a command: RESERVE (SPC-2 5.5.1, table 9) and persistent (SPC-5 5.14.1, SBC-4 4.17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReservationClass {
+    /// Never conflicts.
+    Exempt,
+    /// Conflicts with RESERVE only.
+    Tolerant,
+    /// Conflicts with RESERVE, and with a persistent reservation that keeps readers out.
+    Read,
+    /// Conflicts with RESERVE, and with a persistent reservation that keeps writers out.
+    Write,
+    /// RELEASE: never conflicts with RESERVE (it does nothing then).
+    Release,
+}
+
+/// In which access states a command may run (SPC-5 5.18.2.5 to 5.18.2.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessClass {
+    /// In all of them.
+    Any,
+    /// In standby too.
+    Standby,
+    /// Only while active.
+    Active,
+}
+
+/// How a command meets a pending unit attention (SAM-5 5.14.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionRule {
+    /// It ends with it.
+    Report,
+    /// It runs and leaves it pending (INQUIRY, REPORT LUNS).
+    Exempt,
+    /// It runs and tells it itself (REQUEST SENSE).
+    Own,
+}
+
+/// What a command needs. Where the device or the kind of unit does not have it, the command is not supported; where only the medium's
+/// state stands against it, it ends with the sense that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// A medium that is there and may be reached.
+    pub medium: bool,
+    /// A medium that may be written.
+    pub writable: bool,
+    /// A device that can give ranges back.
+    pub discard: bool,
+    /// A removable medium.
+    pub removable: bool,
+}
+
+impl Needs {
+    /// Nothing.
+    pub const NOTHING: Self = Self { medium: false, writable: false, discard: false, removable: false };
+    /// Something to read.
+    pub const READ: Self = Self { medium: true, ..Self::NOTHING };
+    /// Something to write.
+    pub const WRITE: Self = Self { medium: true, writable: true, ..Self::NOTHING };
+    /// Something to write that can be given back.
+    pub const DISCARD: Self = Self { discard: true, ..Self::WRITE };
+    /// A removable medium, in or out.
+    pub const REMOVABLE: Self = Self { removable: true, ..Self::NOTHING };
+
+    /// Whether a unit of these abilities has the command at all.
+    pub fn are_met(self, capabilities: &Capabilities, removable: bool) -> bool {
+        (!self.discard || capabilities.discard.is_some()) && (!self.removable || removable)
+    }
+}
+
+/// What runs a command.
+pub enum Handler<D: BlockDevice> {
+    /// Answered at once.
+    Now(fn(&Request<'_, D>) -> Result<Reply, Fault>),
+    /// Takes its time; the future costs an allocation.
+    Later(for<'a> fn(&'a Request<'a, D>) -> BoxFuture<'a, Result<Reply, Fault>>),
+    /// READ, without an allocation.
+    Read,
+    /// WRITE, without an allocation.
+    Write,
+}
+
+impl<D: BlockDevice> Row<D> {
+    /// Bytes of data-out that the command takes.
+    pub fn data_out(&self, cdb: Fields<'_>, block_size: u32) -> u64 {
+        match self.data {
+            Data::None | Data::In(_) | Data::InWhole => 0,
+            Data::Out(field) => field.read(cdb),
+            Data::OutBlocks(times) => {
+                self.layout.extent(cdb).blocks * u64::from(block_size) * u64::from(times)
+            }
+            Data::OutBy(length) => length(cdb, self.layout, block_size),
+        }
+    }
+
+    /// The blocks that the command claims.
+    pub fn claim(&self, cdb: Fields<'_>) -> Claim {
+        let range = || self.layout.extent(cdb).saturating();
+        match self.claim {
+            ClaimKind::None => Claim::None,
+            ClaimKind::Shared => Claim::Shared(range()),
+            ClaimKind::Exclusive => Claim::Exclusive(range()),
+            ClaimKind::Everything => Claim::EVERYTHING,
+        }
+    }
+
+    /// The bits of one byte of the CDB that may be set, the service action included.
+    pub fn allowed_bits(&self, byte: usize) -> u8 {
+        let usage = self.usage.get(byte).copied().unwrap_or(0);
+        match byte {
+            0 => 0xff,
+            1 if self.service_action.is_some() => usage | 0x1f,
+            _ => usage,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Vital product data (SPC-5 7.7, SBC-4 6.6). Each page is one row of the table; what they tell derives from the device.
+
+use super::command::Nexus;
+use super::inquiry::{DISK, push_text};
+use super::sense::Sense;
+use super::{designators, limits};
+use crate::device::BlockDevice;
+use crate::lun::unit::LogicalUnit;
+use std::marker::PhantomData;
+
+/// Gives the body of a page: all that comes after PAGE LENGTH.
+type Body<D> = fn(&LogicalUnit<D>, &Nexus) -> Vec<u8>;
+
+struct Pages<D>(PhantomData<D>);
+
+impl<D: BlockDevice> Pages<D> {
+    /// In ascending order of the page code (SPC-5 7.7.18).
+    const ROWS: &'static [(u8, Body<D>)] = &[
+        (0x00, |_, _| Self::ROWS.iter().map(|(code, _)| *code).collect()),
+        (0x80, unit_serial_number),
+        (0x83, designators::device_identification),
+        (0x86, extended_inquiry_data),
+        (0xb0, block_limits),
+        (0xb1, block_device_characteristics),
+        (0xb2, logical_block_provisioning),
+    ];
+}
+
+/// A whole page, or INVALID FIELD IN CDB for one that there is not.
+pub fn page<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: &Nexus, code: u8) -> Result<Vec<u8>, Sense> {
+    let (_, body) =
+        Pages::<D>::ROWS.iter().find(|(own, _)| *own == code).ok_or(Sense::invalid_field_in_cdb(2, 7))?;
+    let mut page = vec![DISK, code, 0, 0];
+    page.append(&mut body(unit, nexus));
+    let length = u16::try_from(page.len() - 4).unwrap_or(u16::MAX);
+    page[2..4].copy_from_slice(&length.to_be_bytes());
+    Ok(page)
+}
+
+/// SPC-5 7.7.19.
+fn unit_serial_number<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+    let serial = &unit.config().identity.serial;
+    let mut body = Vec::new();
+    push_text(&mut body, serial, serial.chars().count().min(252));
+    body
+}
+
+/// SPC-5 7.7.7.
+fn extended_inquiry_data<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+    let mut body = vec![0; 60];
+    body[1] = 0x07; // HEADSUP, ORDSUP, SIMPSUP
+    body[2] = u8::from(unit.device().capabilities().volatile_cache); // V_SUP
+    body
+}
+
+/// SBC-4 6.6.4.
+fn block_limits<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+    let geometry = unit.device().geometry();
+    let block = unit.block_size();
+    let physical = geometry.physical_block.max(block);
+    // OPTIMAL TRANSFER LENGTH: initiators take it for the largest size to send, so it is not the device's preferred unit but the
+    // largest multiple of it that still is one transfer for the device.
+    let unit_of_io = geometry.optimal_io.max(physical);
+    let whole = unit.max_transfer_blocks().min((unit.device_transfer() / u64::from(block)) as u32);
+    let granularity = unit_of_io / block;
+    let optimal = whole / granularity * granularity;
+    let discard = unit.device().capabilities().discard;
+
+    let mut body = Vec::with_capacity(60);
+    body.push(0); // WSNZ: WRITE SAME of zero blocks goes to the end
+    body.push(limits::COMPARE_AND_WRITE_BLOCKS);
+    body.extend_from_slice(&u16::try_from(granularity).unwrap_or(0).to_be_bytes());
+    body.extend_from_slice(&unit.max_transfer_blocks().to_be_bytes());
+    body.extend_from_slice(&optimal.to_be_bytes());
+    body.extend_from_slice(&0_u32.to_be_bytes()); // MAXIMUM PREFETCH LENGTH: no limit
+    let (unmap_blocks, descriptors, unmap_granularity) = match discard {
+        Some(discard) => {
+            (limits::UNMAP_BLOCKS, limits::UNMAP_DESCRIPTORS, (discard.granularity / block).max(1))
+        }
+        None => (0, 0, 0),
+    };
+    body.extend_from_slice(&unmap_blocks.to_be_bytes());
+    body.extend_from_slice(&descriptors.to_be_bytes());
+    body.extend_from_slice(&unmap_granularity.to_be_bytes());
+    // UGAVALID, and UNMAP GRANULARITY ALIGNMENT zero.
+    body.extend_from_slice(&(u32::from(discard.is_some()) << 31).to_be_bytes());
+    body.extend_from_slice(&limits::WRITE_SAME_BLOCKS.to_be_bytes());
+    body.resize(60, 0); // no atomic writes
+    body
+}
+
+/// SBC-4 6.6.3: a non-rotating medium, for what lies below is a store of its own with caches of its own.
+fn block_device_characteristics<D: BlockDevice>(_: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+    let mut body = vec![0; 60];
+    body[1] = 1; // MEDIUM ROTATION RATE 0001h
+    body
+}
+
+/// SBC-4 6.6.9.
+fn logical_block_provisioning<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+    match unit.device().capabilities().discard {
+        // LBPU, LBPWS, LBPWS10, LBPRZ 001b; thin provisioned.
+        Some(_) => vec![0, 0xe4, 0x02, 0],
+        None => vec![0; 4],
+    }
+}
