@@ -5,10 +5,13 @@
 // A panic is how a fuzz target tells what it found.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod connection;
 mod lab;
 mod login;
 pub mod mutation;
 mod pdu;
+mod program;
 
+pub use connection::connection;
 pub use login::login;
 pub use pdu::pdu;
