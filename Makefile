@@ -40,6 +40,23 @@ lint: ## check formatting and lints, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# libFuzzer with coverage feedback, on the ordinary toolchain: no sanitizer, since target-core has no unsafe code. What is found
+# stays in the target directory; copy what is worth keeping to fuzz/corpus, which `make test` replays.
+FUZZ ?= pdu
+SECONDS ?= 60
+FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ_DIR := $(TARGET_DIR)/fuzz
+
+fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection SECONDS=60
+	@scripts/install-deps fuzz
+	@mkdir -p '$(FUZZ_DIR)/corpus/$(FUZZ)'
+	cd fuzz/cargo-fuzz && RUSTFLAGS='$(FUZZ_FLAGS)' CARGO_TARGET_DIR='$(FUZZ_DIR)' \
+		cargo run --release --locked --target "$$(rustc -vV | sed -n 's/^host: //p')" --bin '$(FUZZ)' -- \
+		-max_total_time=$(SECONDS) -timeout=10 -artifact_prefix='$(FUZZ_DIR)/' \
+		'$(FUZZ_DIR)/corpus/$(FUZZ)' '$(CURDIR)/fuzz/corpus/$(FUZZ)'
+
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind
 	cargo run --locked -p glint-bindings

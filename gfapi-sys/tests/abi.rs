@@ -1,6 +1,8 @@
 //! The committed bindings against the installed header and library: sizes, offsets, constants, every function's signature and
 //! symbol version. Needs a C compiler and the header (packages gcc, pkg-config and libglusterfs-dev), not libclang.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use std::{
     ffi::{CStr, CString, c_char, c_void},
     fmt::Write as _,

@@ -7,7 +7,7 @@
 use std::{
     cell::RefCell,
     io,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -24,7 +24,7 @@ thread_local! {
 
 /// The completions of the operations that one thread began.
 ///
-/// Register [`fd`](Self::fd) with the thread's event loop and call [`drain`](Self::drain) whenever it becomes readable (with
+/// Its descriptor ([`AsFd`]) is an eventfd. Register that with the thread's event loop and call [`drain`](Self::drain) whenever it becomes readable (with
 /// an edge-triggered loop: clear the readiness first, then drain). Dropping the queue detaches it: operations still in flight then
 /// wake their tasks directly, so none is lost.
 #[derive(Debug)]
@@ -44,10 +44,20 @@ impl CompletionQueue {
         Ok(Self { home })
     }
 
-    /// The eventfd: readable when [`drain`](Self::drain) has something to do. Non-blocking.
-    #[must_use]
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.home.eventfd.as_fd()
+    /// Drains the queue whenever there is something in it, without end; for the tokio runtime that runs on the attached thread.
+    ///
+    /// # Errors
+    /// When the runtime does not take, or no longer serves, the eventfd.
+    #[cfg(feature = "tokio")]
+    pub async fn run(self) -> io::Result<std::convert::Infallible> {
+        use tokio::io::{Interest, unix::AsyncFd};
+
+        // SAFETY: the eventfd is open, the same one throughout, and outlives the registration: `self` keeps it.
+        let eventfd = unsafe { AsyncFd::register_with_interest(self.as_fd(), Interest::READABLE) }?;
+        loop {
+            eventfd.readable().await?.clear_ready();
+            self.drain();
+        }
     }
 
     /// Wakes the task of every operation that has completed; says how many.
@@ -57,15 +67,10 @@ impl CompletionQueue {
     }
 }
 
+/// The eventfd: readable when [`drain`](CompletionQueue::drain) has something to do. Non-blocking.
 impl AsFd for CompletionQueue {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd()
-    }
-}
-
-impl AsRawFd for CompletionQueue {
-    fn as_raw_fd(&self) -> RawFd {
-        self.home.eventfd.as_raw_fd()
+        self.home.eventfd.as_fd()
     }
 }
 

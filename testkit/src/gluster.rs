@@ -25,7 +25,7 @@ use tempfile::TempDir;
 pub const PORT: u16 = 24007;
 
 /// How long a daemon may take to start, stop or come back.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Options that a volume for block files needs whatever its kind: caches off, direct I/O down to the bricks, unprivileged clients.
 const BLOCK_OPTIONS: &[(&str, &str)] = &[
@@ -118,7 +118,7 @@ impl GlusterCluster {
     /// Starts a glusterd that knows no volumes yet.
     ///
     /// # Errors
-    /// When GlusterFS is not installed, this is not root, or the daemon does not come up within half a minute.
+    /// When GlusterFS is not installed, this is not root, or the daemon does not come up within a minute.
     pub fn start() -> io::Result<Self> {
         let directory = work_directory()?;
         for part in ["lib", "run", "log", "bricks"] {
@@ -136,7 +136,8 @@ impl GlusterCluster {
             .spawn()
             .map_err(|error| io::Error::other(format!("unshare (package util-linux): {error}")))?;
         let cluster = Self { inner: Arc::new(Inner { directory, address, namespace }) };
-        let answered = wait_until(|| Ok(cluster.gluster(&["pool", "list"]).is_ok()));
+        let socket = cluster.inner.directory.path().join("cli.sock");
+        let answered = wait_until(|| Ok(socket.exists() && cluster.gluster(&["pool", "list"]).is_ok()));
         match answered {
             Ok(()) => Ok(cluster),
             Err(error) => Err(io::Error::other(format!(
@@ -297,7 +298,7 @@ impl GlusterVolume {
     /// Starts the bricks that are down, and waits until all are up.
     ///
     /// # Errors
-    /// What the `gluster` command says, or when they do not come up within half a minute.
+    /// What the `gluster` command says, or when they do not come up within a minute.
     pub fn start_force(&self) -> io::Result<()> {
         self.cluster.gluster(&["volume", "start", &self.name, "force"])?;
         self.wait_online()
@@ -306,7 +307,7 @@ impl GlusterVolume {
     /// Waits until the self-heal daemon has brought all bricks to the same state.
     ///
     /// # Errors
-    /// When that takes longer than half a minute.
+    /// When that takes longer than a minute.
     pub fn wait_healed(&self) -> io::Result<()> {
         wait_until(|| {
             for brick in &self.bricks {

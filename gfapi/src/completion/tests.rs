@@ -38,7 +38,7 @@ fn many_completions_signal_once_and_are_drained_together() {
         Home::current().unwrap().push(Arc::clone(&count).into());
     }
     let mut written = [0_u8; 8];
-    rustix::io::read(queue.fd(), &mut written).unwrap();
+    rustix::io::read(&queue, &mut written).unwrap();
     assert_eq!(u64::from_ne_bytes(written), 1);
     assert_eq!(count.get(), 0);
     assert_eq!(queue.drain(), 3);

@@ -1,4 +1,10 @@
-//! What the tests against a real GlusterFS share.
+//! The wrapper against a real GlusterFS.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod durability;
+mod faults;
+mod io;
 
 use std::{future::Future, time::Duration};
 
@@ -7,37 +13,37 @@ use glint_gfapi::{File, Host, LogLevel, OpenOptions, Volume, VolumeConfig};
 use glint_testkit::gluster::{GlusterCluster, GlusterVolume, VolumeSpec};
 
 /// The size of the tests' blocks: a multiple of any brick's sector.
-pub const BLOCK: usize = 4096;
+const BLOCK: usize = 4096;
 
 /// A cluster of its own with one volume.
-pub fn gluster(spec: &VolumeSpec) -> GlusterVolume {
+fn gluster(spec: &VolumeSpec) -> GlusterVolume {
     GlusterCluster::start().unwrap().create_volume("blocks", spec).unwrap()
 }
 
-pub fn config(volume: &GlusterVolume) -> VolumeConfig {
+fn config(volume: &GlusterVolume) -> VolumeConfig {
     let mut config =
         VolumeConfig::new(volume.name(), vec![Host::new(volume.cluster().address().to_string())]);
     config.log_level = LogLevel::Error;
     config
 }
 
-pub async fn connect(volume: &GlusterVolume) -> Volume {
+async fn connect(volume: &GlusterVolume) -> Volume {
     within(20, Volume::connect(config(volume))).await.unwrap()
 }
 
 /// A new file of `size` bytes, all hole.
-pub async fn new_file(volume: &Volume, path: &str, size: u64) -> File {
+async fn new_file(volume: &Volume, path: &str, size: u64) -> File {
     let file = volume.create(path, OpenOptions::default()).await.unwrap();
     file.truncate(size).await.unwrap();
     file
 }
 
 /// A block that tells where it belongs.
-pub fn block(number: u64) -> Bytes {
+fn block(number: u64) -> Bytes {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes().repeat(BLOCK / 8).into()
 }
 
 /// Nothing here may hang: fails the test after so many seconds.
-pub async fn within<T>(seconds: u64, future: impl Future<Output = T>) -> T {
+async fn within<T>(seconds: u64, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(seconds), future).await.expect("took too long")
 }

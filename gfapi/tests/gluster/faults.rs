@@ -1,7 +1,5 @@
 //! Bricks that die, hang and come back; hosts and volumes that are not there.
 
-mod common;
-
 use std::{
     sync::{
         Arc,
@@ -10,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{BLOCK, block, config, connect, gluster, new_file, within};
+use crate::{BLOCK, block, config, connect, gluster, new_file, within};
 use glint_gfapi::{File, Host, Kind, OpenOptions, Volume};
 use glint_testkit::gluster::VolumeSpec;
 use tokio::time::{sleep, timeout};
@@ -23,8 +21,8 @@ async fn keep_busy(file: Arc<File>, lane: u64, stop: Arc<AtomicBool>) -> u64 {
     while !stop.load(Ordering::Relaxed) {
         let offset = lane * MIB + round % 64 * BLOCK as u64;
         let data = block(lane << 32 | round);
-        within(20, file.write(offset, std::slice::from_ref(&data), round % 8 == 0)).await.unwrap();
-        assert_eq!(within(20, file.read(offset, BLOCK)).await.unwrap(), data, "lane {lane} round {round}");
+        within(30, file.write(offset, std::slice::from_ref(&data), round % 8 == 0)).await.unwrap();
+        assert_eq!(within(30, file.read(offset, BLOCK)).await.unwrap(), data, "lane {lane} round {round}");
         round += 1;
     }
     round
@@ -47,7 +45,7 @@ async fn io_goes_on_without_one_brick_and_the_brick_catches_up() {
     for lane in lanes {
         assert!(within(30, lane).await.unwrap() > 10);
     }
-    within(5, file.fdatasync()).await.unwrap();
+    within(30, file.fdatasync()).await.unwrap();
     gluster.wait_healed().unwrap();
     let contents: Vec<_> =
         (0..3).map(|brick| std::fs::read(gluster.brick(brick).unwrap().join("disk")).unwrap()).collect();
@@ -74,7 +72,7 @@ async fn without_quorum_io_fails_at_once_until_it_is_back() {
         for result in results {
             assert_eq!(result.map_err(|error| error.kind()), Err(Kind::NotConnected), "round {round}");
         }
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     }
 
     gluster.start_force().unwrap();
@@ -85,8 +83,8 @@ async fn without_quorum_io_fails_at_once_until_it_is_back() {
         }
     })
     .await;
-    assert_eq!(within(5, file.read(0, BLOCK)).await.unwrap(), block(1));
-    assert_eq!(within(5, file.read(4096, BLOCK)).await.unwrap(), block(3));
+    assert_eq!(within(30, file.read(0, BLOCK)).await.unwrap(), block(1));
+    assert_eq!(within(30, file.read(4096, BLOCK)).await.unwrap(), block(3));
 }
 
 #[tokio::test]
@@ -111,7 +109,7 @@ async fn futures_of_a_hung_volume_can_be_dropped_and_close_waits_for_what_is_bel
         })
         .collect();
     for task in tasks {
-        assert!(within(5, task).await.unwrap().is_err(), "completed on a hung volume");
+        assert!(within(30, task).await.unwrap().is_err(), "completed on a hung volume");
     }
 
     let file = Arc::into_inner(file).unwrap();
@@ -120,14 +118,14 @@ async fn futures_of_a_hung_volume_can_be_dropped_and_close_waits_for_what_is_bel
     for brick in 0..3 {
         gluster.resume_brick(brick).unwrap();
     }
-    within(20, close).await.unwrap();
+    within(30, close).await.unwrap();
 
     // Submitted writes happen although nobody waited for them.
     let file = volume.open("disk", OpenOptions::default()).await.unwrap();
     for number in (0..OPS).step_by(2) {
         assert_eq!(file.read(number * BLOCK as u64, BLOCK).await.unwrap(), block(number), "block {number}");
     }
-    within(5, file.close()).await.unwrap();
+    within(30, file.close()).await.unwrap();
 }
 
 #[tokio::test]
@@ -148,8 +146,8 @@ async fn files_and_volumes_may_be_dropped_with_io_in_flight() {
     }
     let file = new_file(&volume, "last", MIB).await;
     drop(volume);
-    assert_eq!(within(5, file.write(0, &[block(7)], true)).await.unwrap(), BLOCK, "a file keeps its volume");
-    within(5, file.close()).await.unwrap();
+    assert_eq!(within(30, file.write(0, &[block(7)], true)).await.unwrap(), BLOCK, "a file keeps its volume");
+    within(30, file.close()).await.unwrap();
 }
 
 #[tokio::test]
@@ -159,7 +157,7 @@ async fn a_hung_quorum_fails_within_the_ping_timeout() {
     let file = new_file(&volume, "disk", MIB).await;
     gluster.pause_brick(0).unwrap();
     gluster.pause_brick(1).unwrap();
-    let error = within(20, file.write(0, &[block(1)], false)).await.unwrap_err();
+    let error = within(30, file.write(0, &[block(1)], false)).await.unwrap_err();
     assert_eq!(error.kind(), Kind::NotConnected, "{error}");
     gluster.resume_brick(0).unwrap();
     gluster.resume_brick(1).unwrap();
@@ -169,7 +167,7 @@ async fn a_hung_quorum_fails_within_the_ping_timeout() {
         }
     })
     .await;
-    assert_eq!(within(5, file.read(0, BLOCK)).await.unwrap(), block(1));
+    assert_eq!(within(30, file.read(0, BLOCK)).await.unwrap(), block(1));
 }
 
 #[tokio::test]
