@@ -8,32 +8,40 @@ use glint_target_core::payload::Payload;
 /// Bytes of the devices under test; small, yet more than a chunk of any backend.
 pub(super) const SIZE: u64 = 8 << 20;
 
-/// Declares the suite's tests for a backend. `$open` is an expression of `async |how: OpenOptions| -> (Device, _)`; the second part is
-/// kept while the test runs.
-macro_rules! suite {
-    (keeps_data: $keeps:expr, $open:expr) => {
-        $crate::backend::conformance::suite!(@ $keeps, $open,
-            tells_what_it_is, begins_with_zeros, gives_back_what_was_written, refuses_what_lies_beyond_the_end,
-            discarded_ranges_read_as_zeros, zeroed_ranges_read_as_zeros, maps_what_is_allocated,
-            keeps_neighbouring_writes_apart, agrees_with_a_model, grows, takes_the_largest_transfer,
-            takes_pieces_that_lie_anywhere);
+/// Declares the suite from the list of its cases, once: as single tests for a backend, and as one run.
+macro_rules! cases {
+    ($dollar:tt $($case:ident),*) => {
+        /// Declares the suite's tests for a backend. `$open` is `async |how: OpenOptions| -> (device, _)`; the second part is kept while
+        /// the test runs.
+        macro_rules! suite {
+            (keeps_data: $dollar keeps:expr, $dollar open:expr) => {
+                $(#[tokio::test]
+                async fn $case() {
+                    let (device, _kept) = ($dollar open)($crate::backend::conformance::how()).await;
+                    $crate::backend::conformance::$case(&device, $dollar keeps).await;
+                })*
 
-        #[tokio::test]
-        async fn refuses_writes_when_read_only() {
-            let how = $crate::backend::OpenOptions { read_only: true, ..$crate::backend::conformance::how() };
-            let (device, _kept) = ($open)(how).await;
-            $crate::backend::conformance::refuses_writes(&device).await;
+                #[tokio::test]
+                async fn refuses_writes_when_read_only() {
+                    let how = $crate::backend::conformance::how();
+                    let how = $crate::backend::OpenOptions { read_only: true, ..how };
+                    let (device, _kept) = ($dollar open)(how).await;
+                    $crate::backend::conformance::refuses_writes(&device).await;
+                }
+            };
+        }
+        pub(super) use suite;
+
+        /// Runs every case in turn, for backends of which a fresh one is dear.
+        pub(super) async fn all<D: BlockDevice>(keeps: bool, open: impl AsyncFn(super::OpenOptions) -> D) {
+            $($case(&open(how()).await, keeps).await;)*
+            refuses_writes(&open(super::OpenOptions { read_only: true, ..how() }).await).await;
         }
     };
-    (@ $keeps:expr, $open:expr, $($case:ident),*) => {$(
-        #[tokio::test]
-        async fn $case() {
-            let (device, _kept) = ($open)($crate::backend::conformance::how()).await;
-            $crate::backend::conformance::$case(&device, $keeps).await;
-        }
-    )*};
 }
-pub(super) use suite;
+cases!($ tells_what_it_is, begins_with_zeros, gives_back_what_was_written, refuses_what_lies_beyond_the_end,
+    discarded_ranges_read_as_zeros, zeroed_ranges_read_as_zeros, maps_what_is_allocated, keeps_neighbouring_writes_apart,
+    agrees_with_a_model, grows, takes_the_largest_transfer, takes_pieces_that_lie_anywhere);
 
 /// How the suite's devices are opened.
 pub(super) fn how() -> super::OpenOptions {

@@ -107,9 +107,9 @@ pub enum OpenError {
     #[error(
         "{volume} cannot be used: {source}; check on a server that the volume exists and is started: gluster volume status {name}"
     )]
-    GlusterVolume { volume: String, name: String, source: glint_gfapi::Error },
+    GlusterVolume { volume: String, name: String, source: Box<glint_gfapi::Error> },
     #[error("{device}: cannot {doing}: {source}")]
-    GlusterFile { device: String, doing: &'static str, source: glint_gfapi::Error },
+    GlusterFile { device: String, doing: &'static str, source: Box<glint_gfapi::Error> },
     #[error(
         "{device}: cannot {doing}: no answer from the bricks within {patience:?}; check that they are up and reachable"
     )]

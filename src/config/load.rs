@@ -167,7 +167,7 @@ impl Draft {
 fn parse_api(text: &str) -> Result<Option<Endpoint>, String> {
     match text {
         "off" => Ok(None),
-        address => Endpoint::parse(address, Some(API_PORT)).map(Some),
+        address => Endpoint::parse(address, None).map(Some),
     }
 }
 
@@ -222,12 +222,9 @@ fn read_node(mut section: Section<'_>, default: Node) -> Node {
 }
 
 fn read_portal(mut section: Section<'_>) -> Option<Placed<Portal>> {
-    let listen = section.list::<Endpoint>("listen");
-    if listen.is_empty() && !section.has("listen") {
-        section
-            .fault(section.place(), "[[portal]] lacks `listen`; add for example: listen = \"0.0.0.0:3260\"");
-    } else if listen.is_empty() {
-        section.fault_at("listen", "`listen` names no address to bind");
+    let listen = section.filled_list::<Endpoint>("listen");
+    if !section.has("listen") {
+        section.fault_at("listen", "[[portal]] lacks `listen`; add for example: listen = \"0.0.0.0:3260\"");
     }
     let advertise = section.list::<Endpoint>("advertise");
     for address in &advertise {

@@ -158,6 +158,19 @@ impl<'a> Section<'a> {
         elements.into_iter().filter_map(read).collect()
     }
 
+    /// The same, where an array without elements is a fault.
+    pub(super) fn filled_list<T: Value>(&mut self, key: &'static str) -> Vec<Placed<T>> {
+        let empty = |(_, value): &(Place, Spanned<DeValue<'_>>)| {
+            value.get_ref().as_array().is_some_and(|a| a.is_empty())
+        };
+        if self.entries.get(key).is_some_and(empty) {
+            self.take(key);
+            self.fault_at(key, format!("`{key}` is an empty list; fill it, or leave it out"));
+            return Vec::new();
+        }
+        self.list(key)
+    }
+
     fn read<T: Value>(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<T> {
         match T::read(value.get_ref()) {
             Ok(value) => Some(value),

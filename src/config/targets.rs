@@ -40,10 +40,8 @@ pub(super) fn read_target(mut section: Section<'_>, base: &IscsiName) -> Option<
     if alias.as_ref().is_some_and(|alias| alias.is_empty() || alias.len() > 255) {
         section.fault_at("alias", "`alias` has to be 1 to 255 bytes long");
     }
-    let initiators = section.list::<InitiatorPattern>("initiators");
-    if section.has("initiators") && initiators.is_empty() {
-        section.fault_at("initiators", "`initiators` admits nobody; name some, or leave it out to admit all");
-    }
+    // An empty list would admit nobody, or be taken for one that admits all.
+    let initiators = section.filled_list::<InitiatorPattern>("initiators");
     let auth = section.section("chap").map(read_chap).unwrap_or(AuthPolicy::Open);
     let luns: Vec<Placed<LunConfig>> = read_luns(&mut section);
     let place = section.place();

@@ -51,7 +51,7 @@ fn bad_size(text: &str) -> String {
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, factor) in PRINTED.iter().filter_map(|&index| UNITS.get(index)) {
-            if self.0 >= *factor && self.0 % factor == 0 {
+            if self.0 >= *factor && self.0.is_multiple_of(*factor) {
                 return write!(f, "{}{name}", self.0 / factor);
             }
         }

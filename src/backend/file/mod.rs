@@ -206,7 +206,7 @@ impl Shared {
 
     fn resize(&self, size: u64) -> Result<(), DeviceError> {
         self.latch.check()?;
-        if self.kind == Kind::BlockDevice || size % self.unit() != 0 {
+        if self.kind == Kind::BlockDevice || !size.is_multiple_of(self.unit()) {
             return Err(DeviceError::Unsupported);
         }
         sys::truncate(&self.file, size).map_err(classify)?;

@@ -58,7 +58,11 @@ impl Opening<'_> {
     ) -> Result<T, OpenError> {
         let device = || self.device.clone();
         match timeout(CALL_TIMEOUT, call).await {
-            Ok(result) => result.map_err(|source| OpenError::GlusterFile { device: device(), doing, source }),
+            Ok(result) => result.map_err(|source| OpenError::GlusterFile {
+                device: device(),
+                doing,
+                source: source.into(),
+            }),
             Err(_) => Err(OpenError::GlusterSilent { device: device(), doing, patience: CALL_TIMEOUT }),
         }
     }
@@ -106,8 +110,11 @@ impl Opening<'_> {
         self.call("make its size durable", file.fsync()).await
     }
 
-    /// Tried beyond the end, where there is nothing to lose.
+    /// Tried beyond the end, where there is nothing to lose. Not on a sharded volume: there the file would become longer.
     async fn can_discard(&self, file: &File, size: u64) -> bool {
+        if self.volume.sharded {
+            return true;
+        }
         let beyond = size.next_multiple_of(4096);
         match self.call("discard", file.discard(beyond, 4096)).await {
             Err(OpenError::GlusterFile { source, .. }) => source.kind() != Kind::Unsupported,

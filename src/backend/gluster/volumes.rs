@@ -65,9 +65,11 @@ fn explain(spec: &GlusterVolume, error: Error) -> OpenError {
     match error {
         Error::Library(source) => OpenError::GlusterLibrary { source },
         error if error.kind() == Kind::NotConnected => unreachable(spec, error.to_string()),
-        error => {
-            OpenError::GlusterVolume { volume: spec.to_string(), name: spec.name.clone(), source: error }
-        }
+        error => OpenError::GlusterVolume {
+            volume: spec.to_string(),
+            name: spec.name.clone(),
+            source: error.into(),
+        },
     }
 }
 
