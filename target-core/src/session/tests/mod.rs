@@ -1,0 +1,6 @@
+//! A whole connection against an initiator, in virtual time.
+
+mod bench;
+mod login;
+mod reads;
+mod writes;
