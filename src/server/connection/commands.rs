@@ -111,24 +111,24 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
         }))
     }
 
-    /// Starts a command when there is room for its data beside `queued` bytes that wait to be sent; otherwise gives it back.
+    /// Starts a command when there is room for its data beside `queued` bytes that wait to be sent; otherwise it is given back.
     pub(super) fn start(
         &mut self,
         cx: &mut Context<'_>,
         id: TaskId,
         command: Command,
         connection: &mut Connection,
-    ) -> Result<(), (TaskId, Command)> {
+    ) -> Option<(TaskId, Command)> {
         let room = usize::try_from(command.data_in_room).unwrap_or(usize::MAX);
         let cost = command.data_out.len() + room.min(self.most_data_in);
         if self.ledger.poll_admit(cx, cost, connection.transmit().len()).is_pending() {
-            return Err((id, command));
+            return Some((id, command));
         }
         let began = Instant::now();
         let Some(reach) = self.session.as_ref().and_then(BoundSession::reach) else {
             self.ledger.ended(cost);
             connection.complete(began, id, Outcome::Done(failed()));
-            return Ok(());
+            return None;
         };
         let volume = reach.volume(command.lun);
         if let Some(volume) = &volume {
@@ -140,7 +140,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
         if let Some((note, outcome)) = self.running.start(future, note) {
             self.complete(note, outcome, connection);
         }
-        Ok(())
+        None
     }
 
     /// Starts a task management function. It takes hold at once, so that it concerns no command that comes after it.

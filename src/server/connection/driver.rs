@@ -174,8 +174,8 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             };
             match event {
                 Event::Execute(id, command) => {
-                    if let Err(back) = self.commands.start(cx, id, command, &mut self.connection) {
-                        self.held_up = Some(back);
+                    self.held_up = self.commands.start(cx, id, command, &mut self.connection);
+                    if self.held_up.is_some() {
                         return None;
                     }
                 }
