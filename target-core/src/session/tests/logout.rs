@@ -75,6 +75,14 @@ fn waits_for_what_runs_and_drops_what_does_not() {
     let late = initiator.read(512);
     initiator.send(late);
     assert_eq!(initiator.rejected(), 0x0c);
+    // One that comes early is refused when its turn comes.
+    let (before, early) = (initiator.read(512), initiator.read(512));
+    initiator.send(early);
+    initiator.silence();
+    initiator.send(before);
+    assert_eq!(initiator.heard().len(), 2, "rejects");
+    initiator.connection.request_logout(initiator.now, 1);
+    initiator.silence();
     initiator.complete(id, good(pattern(512), 0));
     let heard = initiator.heard();
     assert!(matches!(&heard[..], [TargetPdu::DataIn(_), TargetPdu::Logout(it)] if it.response == 0));
