@@ -1,0 +1,62 @@
+# glint's commands; `make help` lists them. All of them work in a fresh clone.
+
+TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
+GLINT      := $(TARGET_DIR)/release/glint
+TOOLS      := $(TARGET_DIR)/tools
+STATE_DIR  := $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/glint
+
+# Seconds that one test binary may take before it is killed with all that it started.
+TEST_LIMIT ?= 900
+# Further arguments for cargo test: make test ARGS='--test conformance'
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-deps lint fuzz bindings
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## build glint and serve a 1 GiB file-backed volume on 127.0.0.1:3260
+	@scripts/install-deps run
+	@cargo build --release --locked --bin glint
+	@mkdir -p '$(STATE_DIR)'
+	@exec '$(GLINT)' serve --volume 'demo=file:$(STATE_DIR)/demo.img,size=1GiB'
+
+build: ## build the release binary
+	@scripts/install-deps run
+	cargo build --release --locked --bin glint
+
+test-deps: # the real clients, the real GlusterFS and the virtual machine that the tests talk to
+	@scripts/install-deps test
+	@scripts/build-fio '$(TOOLS)/fio'
+	@scripts/build-vm '$(TOOLS)/vm'
+
+test: build test-deps ## run every test, those against real clients and a real GlusterFS included
+	GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)' TEST_LIMIT='$(TEST_LIMIT)' \
+		cargo --config "target.'cfg(unix)'.runner='$(CURDIR)/scripts/run-test-binary'" \
+		test --locked --no-fail-fast $(ARGS)
+
+lint: ## check formatting and lints, warnings denied
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# libFuzzer with coverage feedback, on the ordinary toolchain: no sanitizer, since target-core has no unsafe code. What is found
+# stays in the target directory; copy what is worth keeping to fuzz/corpus, which `make test` replays.
+FUZZ ?= pdu
+SECONDS ?= 60
+FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ_DIR := $(TARGET_DIR)/fuzz
+
+fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection SECONDS=60
+	@scripts/install-deps fuzz
+	@mkdir -p '$(FUZZ_DIR)/corpus/$(FUZZ)'
+	cd fuzz/cargo-fuzz && RUSTFLAGS='$(FUZZ_FLAGS)' CARGO_TARGET_DIR='$(FUZZ_DIR)' \
+		cargo run --release --locked --target "$$(rustc -vV | sed -n 's/^host: //p')" --bin '$(FUZZ)' -- \
+		-max_total_time=$(SECONDS) -timeout=10 -artifact_prefix='$(FUZZ_DIR)/' \
+		'$(FUZZ_DIR)/corpus/$(FUZZ)' '$(CURDIR)/fuzz/corpus/$(FUZZ)'
+
+bindings: ## regenerate the libgfapi bindings from the installed header
+	@scripts/install-deps bind
+	cargo run --locked -p glint-bindings
