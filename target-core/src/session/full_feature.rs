@@ -141,7 +141,8 @@ impl FullFeature {
 
     /// Lets those have their turn that came early.
     fn follow_up(&mut self, link: &mut Link, now: Instant) {
-        loop {
+        // A logout may have ended the connection, and then nobody has a turn.
+        while !link.is_closing() {
             self.manage_due(link);
             let Some(due) = self.window.next_early() else { break };
             match self.early.remove(&due.0) {
