@@ -109,6 +109,21 @@ fn a_whole_configuration_is_read() {
     assert!(warnings[0].message.contains("scratch") && warnings[0].message.contains("0.0.0.0:3260"));
 }
 
+/// The configuration that is shipped to be copied from shows every limit with its default.
+#[test]
+fn the_example_is_valid_and_up_to_date() {
+    let text = include_str!("../../examples/glint.toml");
+    let config = load(text).unwrap().config;
+    assert_eq!(config.limits, Limits::default());
+    let defaults = load("").unwrap().config;
+    assert_eq!((config.log, config.api), (defaults.log, defaults.api));
+    let limits = format!("{:?}", config.limits);
+    let names = limits.split(['{', ',']).filter_map(|part| part.split_once(':')).map(|(name, _)| name.trim());
+    for name in names {
+        assert!(text.lines().any(|line| line.starts_with(&format!("{name} = "))), "{name} is not shown");
+    }
+}
+
 #[test]
 fn defaults_are_on_loopback() {
     let config = load("").unwrap().config;

@@ -17,13 +17,6 @@ pub enum AccessState {
     Transitioning = 0xf,
 }
 
-impl AccessState {
-    /// Whether the medium can be reached.
-    pub fn is_active(self) -> bool {
-        matches!(self, Self::ActiveOptimized | Self::ActiveNonOptimized)
-    }
-}
-
 /// An access state that can be changed while commands run.
 pub struct AccessCell(AtomicU8);
 

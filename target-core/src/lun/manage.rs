@@ -151,3 +151,7 @@ pub fn lose_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) {
     forget_nexus(unit, nexus);
     unit.attentions().forget(nexus);
 }
+
+#[cfg(test)]
+#[path = "manage_tests.rs"]
+mod tests;

@@ -47,7 +47,7 @@ impl<D: BlockDevice> TargetDevice<D> {
         units.get(at).map(|(_, unit)| unit.clone())
     }
 
-    /// Adds a unit, in place of one that has the number already, and tells every nexus; returns the unit that it replaced.
+    /// Adds a unit under a number below 16384, in place of one that has the number already, and tells every nexus; returns the unit that it replaced.
     pub fn add_unit(&self, number: u16, unit: Arc<LogicalUnit<D>>) -> Option<Arc<LogicalUnit<D>>> {
         let nexuses = self.lock();
         nexuses.iter().for_each(|nexus| unit.attentions().admit(*nexus));
@@ -127,3 +127,7 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
         self.units().iter().for_each(|(_, unit)| super::manage::lose_nexus(unit, nexus.id));
     }
 }
+
+#[cfg(test)]
+#[path = "target_tests.rs"]
+mod tests;

@@ -38,6 +38,18 @@ pub async fn read_bytes<D: BlockDevice>(
     Ok(data)
 }
 
+/// Pauses before every step but the first.
+async fn pause_between<D: BlockDevice>(
+    request: &Request<'_, D>,
+    start: u64,
+    step: &Range<u64>,
+) -> Result<(), Fault> {
+    match step.start > start {
+        true => request.pause().await,
+        false => Ok(()),
+    }
+}
+
 /// Reads what the device reads in one go.
 async fn read_step<D: BlockDevice>(request: &Request<'_, D>, step: &Range<u64>) -> Result<Bytes, Fault> {
     request.unit.device().read(step.start, (step.end - step.start) as usize).await.map_err(on_read)
@@ -45,8 +57,9 @@ async fn read_step<D: BlockDevice>(request: &Request<'_, D>, step: &Range<u64>) 
 
 /// Reads a range to see that it can be read.
 pub async fn probe<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
+    let start = bytes.start;
     for step in steps(bytes, request.unit.device_transfer()) {
-        request.pause().await?;
+        pause_between(request, start, &step).await?;
         read_step(request, &step).await?;
     }
     Ok(())
@@ -60,7 +73,7 @@ pub async fn compare<D: BlockDevice>(
 ) -> Result<(), Fault> {
     let start = bytes.start;
     for step in steps(bytes, request.unit.device_transfer()) {
-        request.pause().await?;
+        pause_between(request, start, &step).await?;
         let stored = read_step(request, &step).await?;
         let offset = (step.start - start) as usize;
         if let Some(at) = first_difference(&data.slice(offset, stored.len()), &stored) {
@@ -78,7 +91,7 @@ pub async fn compare_repeated<D: BlockDevice>(
 ) -> Result<(), Fault> {
     let start = bytes.start;
     for step in steps(bytes, request.unit.device_transfer()) {
-        request.pause().await?;
+        pause_between(request, start, &step).await?;
         let stored = read_step(request, &step).await?;
         let mut offset = (step.start - start) as usize;
         for own in stored.chunks(block.len().max(1)) {
@@ -141,8 +154,9 @@ pub async fn write_repeated<D: BlockDevice>(
     let block_size = block.len().max(1) as u64;
     let step = PATTERN_STEP.min(request.unit.device_transfer()).min(bytes.end - bytes.start);
     let pattern = Bytes::from(block.repeat((step / block_size).max(1) as usize));
+    let start = bytes.start;
     for step in steps(bytes, pattern.len() as u64) {
-        request.pause().await?;
+        pause_between(request, start, &step).await?;
         let piece = Payload::from(pattern.slice(..(step.end - step.start) as usize));
         let fua = request.unit.writes_through();
         request.unit.device().write(step.start, &piece, fua).await.map_err(on_write)?;
@@ -150,33 +164,36 @@ pub async fn write_repeated<D: BlockDevice>(
     Ok(())
 }
 
-/// Makes a range read as zeros, its space staying allocated; on stable storage where the unit writes through.
+/// Makes a range read as zeros, its space staying allocated. To be followed by [`settle`].
 pub async fn zero<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
     let device = request.unit.device();
     if !device.capabilities().write_zeroes {
         return write_zero_blocks(request, bytes).await;
     }
+    let start = bytes.start;
     for step in steps(bytes, ZERO_STEP) {
-        request.pause().await?;
+        pause_between(request, start, &step).await?;
         match device.write_zeroes(step.start, step.end - step.start).await {
             Err(DeviceError::Unsupported) => write_zero_blocks(request, step).await?,
             other => other.map_err(on_write)?,
         }
     }
-    settle(request).await
+    Ok(())
 }
 
-/// Gives a range back; where the device turns out not to be able to, it is made to read as zeros all the same.
+/// Gives a range back; where the device turns out not to be able to, it is made to read as zeros all the same. To be followed by
+/// [`settle`].
 pub async fn discard<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
     let device = request.unit.device();
+    let start = bytes.start;
     for step in steps(bytes, ZERO_STEP) {
-        request.pause().await?;
+        pause_between(request, start, &step).await?;
         match device.discard(step.start, step.end - step.start).await {
             Err(DeviceError::Unsupported) => zero(request, step).await?,
             other => other.map_err(on_write)?,
         }
     }
-    settle(request).await
+    Ok(())
 }
 
 async fn write_zero_blocks<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
@@ -184,8 +201,8 @@ async fn write_zero_blocks<D: BlockDevice>(request: &Request<'_, D>, bytes: Rang
     write_repeated(request, bytes, &block).await
 }
 
-/// With WCE zero a command ends when its effect is on stable storage; zeroing and giving back have no FUA of their own.
-async fn settle<D: BlockDevice>(request: &Request<'_, D>) -> Result<(), Fault> {
+/// Ends a command that zeroed or gave back: with WCE zero its effect must be on stable storage, and neither has an FUA of its own.
+pub async fn settle<D: BlockDevice>(request: &Request<'_, D>) -> Result<(), Fault> {
     match request.unit.writes_through() {
         true => request.unit.device().flush().await.map_err(on_write),
         false => Ok(()),

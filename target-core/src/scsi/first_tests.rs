@@ -1,6 +1,7 @@
 //! What an initiator does first: identify, size, read, write.
 
 use super::asc;
+use super::command::DeviceServer;
 use super::sense::SenseKey;
 use crate::testing::{Bench, sense_of};
 
@@ -41,4 +42,12 @@ fn beyond_the_end() {
     assert_eq!(response.sense_value.unwrap().information, Some(0x800));
     let response = bench.run(&[0xff; 16], &[]);
     assert_eq!(sense_of(&response), Some((SenseKey::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE)));
+}
+
+#[test]
+fn the_future_of_a_command_is_small() {
+    let bench = Bench::new();
+    let future = DeviceServer::execute(&bench.target, &bench.nexus, Bench::command(&[0; 6], &[]));
+    let size = std::mem::size_of_val(&future);
+    assert!(size <= 1024, "{size} bytes");
 }

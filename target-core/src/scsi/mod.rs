@@ -1,7 +1,7 @@
 //! The SCSI disk: command descriptor blocks, sense data, the opcode table and one file per command family.
 //!
-//! Nothing here knows how commands travel. A command comes in through [`dispatch`], which finds its row in the [`table`], takes it into the
-//! unit's task set, leads it past the [`gates`] and runs its handler.
+//! Nothing here knows how commands travel. A command comes in through `dispatch`, which finds its row in the [`table`], takes it into the
+//! unit's task set, leads it past the `gates` and runs its handler.
 
 pub mod asc;
 pub mod command;
@@ -51,3 +51,13 @@ mod write_same;
 
 #[cfg(test)]
 mod first_tests;
+#[cfg(test)]
+mod gates_tests;
+#[cfg(test)]
+mod inquiry_tests;
+#[cfg(test)]
+mod medium_tests;
+#[cfg(test)]
+mod mode_tests;
+#[cfg(test)]
+mod model_tests;

@@ -12,13 +12,16 @@ use super::sense::{Fault, Sense, SenseKey};
 use super::sense_format::{SenseFormat, render};
 use super::{asc, inquiry, report_luns};
 
+/// Gives the parameter data of a command, for a place of this kind in a target whose units have these numbers.
+type Answer = fn(Fields<'_>, LunKind, &[u16]) -> Result<Vec<u8>, Sense>;
+
 /// A command of these units: its operation code, where its ALLOCATION LENGTH is, and what it answers.
 struct Row {
     opcode: u8,
     /// Whether numbers without any unit have it too.
     anywhere: bool,
     allocation_length: Option<LengthField>,
-    answer: fn(Fields<'_>, LunKind, &[u16]) -> Result<Vec<u8>, Sense>,
+    answer: Answer,
 }
 
 const ROWS: &[Row] = &[

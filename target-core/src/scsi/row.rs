@@ -85,8 +85,6 @@ pub enum LengthField {
     U8(usize),
     /// Two bytes.
     U16(usize),
-    /// Three bytes.
-    U24(usize),
     /// Four bytes.
     U32(usize),
 }
@@ -97,7 +95,6 @@ impl LengthField {
         match self {
             Self::U8(at) => u64::from(cdb.u8(at)),
             Self::U16(at) => u64::from(cdb.u16(at)),
-            Self::U24(at) => u64::from(cdb.u24(at)),
             Self::U32(at) => u64::from(cdb.u32(at)),
         }
     }

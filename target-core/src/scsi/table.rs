@@ -464,3 +464,7 @@ const fn index<D: BlockDevice>(rows: &[Row<D>]) -> [u8; 256] {
     }
     index
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

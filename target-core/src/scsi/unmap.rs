@@ -14,8 +14,10 @@ pub fn unmap<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<'a, R
     Box::pin(async move {
         let list = request.parameter_list()?;
         for range in ranges(&list, request.unit.capacity())? {
+            request.pause().await?;
             blocks::discard(request, request.bytes(&range)).await?;
         }
+        blocks::settle(request).await?;
         Ok(Reply::good())
     })
 }

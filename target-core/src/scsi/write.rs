@@ -7,6 +7,7 @@ use super::sense::{Fault, Sense};
 use super::{asc, blocks};
 use crate::device::BlockDevice;
 use crate::payload::Payload;
+use std::borrow::Cow;
 
 /// Writes blocks.
 pub async fn write<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
@@ -51,17 +52,17 @@ pub fn write_and_verify<'a, D: BlockDevice>(
 
 /// The data-out of the command: what the CDB asks for, or the whole blocks that the initiator sent where it announced less. It does so
 /// on purpose, through a shorter Expected Data Transfer Length (RFC 7143 §11.4.5.2), and learns of the residual.
-fn whole_blocks<D: BlockDevice>(request: &Request<'_, D>) -> Result<Payload, Sense> {
+fn whole_blocks<'a, D: BlockDevice>(request: &Request<'a, D>) -> Result<Cow<'a, Payload>, Sense> {
     let data = &request.command.data_out;
     let wanted = usize::try_from(request.data_out_wanted()).unwrap_or(usize::MAX);
     if data.len() == wanted {
-        return Ok(data.clone());
+        return Ok(Cow::Borrowed(data));
     }
     if data.len() > wanted {
-        return Ok(data.slice(0, wanted));
+        return Ok(Cow::Owned(data.slice(0, wanted)));
     }
     match data.len() % request.unit.block_size() as usize {
-        0 => Ok(data.clone()),
+        0 => Ok(Cow::Borrowed(data)),
         _ => Err(Sense::illegal(asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT)),
     }
 }

@@ -36,11 +36,13 @@ pub fn write_same<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<
         // LBPRZ is told: only zeros can be had by unmapping, anything else is written (SBC-4 table 139).
         if block.iter().any(|byte| *byte != 0) {
             blocks::write_repeated(request, bytes, &block).await?;
-        } else if unmap {
-            blocks::discard(request, bytes).await?;
-        } else {
-            blocks::zero(request, bytes).await?;
+            return Ok(Reply::good());
         }
+        match unmap {
+            true => blocks::discard(request, bytes).await?,
+            false => blocks::zero(request, bytes).await?,
+        }
+        blocks::settle(request).await?;
         Ok(Reply::good())
     })
 }

@@ -1,0 +1,52 @@
+//! The corpus, and some hundred mutations of each of its inputs, through every fuzz target.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+
+/// Inputs of `corpus/NAME` in the order of their names.
+fn corpus(name: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let mut inputs: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect();
+    inputs.sort();
+    inputs
+}
+
+/// So many inputs in all are made of the corpus by mutation.
+const MUTATIONS: usize = 20_000;
+
+fn replay(name: &str, target: fn(&[u8])) {
+    let inputs = corpus(name);
+    assert!(inputs.len() >= 10, "{} inputs", inputs.len());
+    for (position, (_, input)) in inputs.iter().enumerate() {
+        target(input);
+        let (_, other) = &inputs[(position * 7 + 1) % inputs.len()];
+        glint_fuzz::mutation::mutations(input, other, MUTATIONS / inputs.len(), target);
+    }
+}
+
+#[test]
+fn pdu() {
+    replay("pdu", glint_fuzz::pdu);
+}
+
+#[test]
+fn login() {
+    replay("login", |input| {
+        glint_fuzz::login(input);
+    });
+}
+
+/// Inputs that no longer get anywhere would fuzz nothing.
+#[test]
+fn logins_of_the_corpus_succeed() {
+    // The second asks for a target that wants CHAP and offers none.
+    let failing = ["discovery-needs-chap", "libiscsi-discovery-1", "refused-by-driver"];
+    for (name, input) in corpus("login") {
+        assert_eq!(glint_fuzz::login(&input), !failing.contains(&name.as_str()), "{name}");
+    }
+}

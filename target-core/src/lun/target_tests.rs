@@ -1,0 +1,132 @@
+use super::*;
+use crate::scsi::lun_address::LunAddress;
+use crate::scsi::sense::{Asc, SenseKey, Status};
+use crate::testing::{Bench, RamDevice, config, finish, nexus, sense_of};
+
+const TUR: [u8; 6] = [0; 6];
+const REPORT_LUNS: [u8; 12] = [0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0];
+
+fn unit() -> Arc<LogicalUnit<RamDevice>> {
+    Arc::new(LogicalUnit::new(config(512), RamDevice::new(1 << 16)))
+}
+
+/// Runs a command on a LUN.
+fn at(bench: &Bench, lun: LunAddress, cdb: &[u8]) -> crate::scsi::command::Response {
+    let mut command = Bench::command(cdb, &[]);
+    command.lun = lun;
+    match finish(bench.target.execute(&bench.nexus, command)) {
+        Outcome::Done(response) => response,
+        Outcome::Aborted => panic!("aborted"),
+    }
+}
+
+fn attention(code: Asc) -> Option<(SenseKey, Asc)> {
+    Some((SenseKey::UnitAttention, code))
+}
+
+#[test]
+fn units_come_and_go_with_exact_unit_attentions() {
+    let bench = Bench::new();
+    let two = LunAddress::from_number(2);
+    assert!(bench.target.add_unit(2, unit()).is_none());
+    assert_eq!(sense_of(&bench.run(&TUR, &[])), attention(asc::REPORTED_LUNS_DATA_HAS_CHANGED));
+    assert_eq!(bench.run(&TUR, &[]).status, Status::Good);
+    assert_eq!(sense_of(&at(&bench, two, &TUR)), attention(asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED));
+    assert_eq!(at(&bench, two, &TUR).status, Status::Good);
+
+    assert!(bench.target.remove_unit(2).is_some());
+    assert!(bench.target.remove_unit(2).is_none());
+    assert_eq!(sense_of(&bench.run(&TUR, &[])), attention(asc::REPORTED_LUNS_DATA_HAS_CHANGED));
+    assert_eq!(
+        sense_of(&at(&bench, two, &TUR)),
+        Some((SenseKey::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED))
+    );
+}
+
+#[test]
+fn a_unit_that_replaces_another_is_new() {
+    let bench = Bench::new();
+    let old = bench.target.add_unit(0, unit()).unwrap();
+    assert!(Arc::ptr_eq(&old, &bench.unit));
+    assert_eq!(sense_of(&bench.run(&TUR, &[])), attention(asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED));
+    finish(old.settled());
+}
+
+#[test]
+fn report_luns_lists_and_takes_back_the_attention() {
+    let bench = Bench::new();
+    bench.target.add_unit(300, unit());
+    let data = bench.good(&REPORT_LUNS, &[]);
+    assert_eq!(data[..], [0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x2c, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(bench.run(&TUR, &[]).status, Status::Good);
+    let cut = bench.good(&[0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0], &[]);
+    assert_eq!(cut, data[..16]);
+}
+
+#[test]
+fn select_report() {
+    let bench = Bench::new();
+    let well_known = [0xc1, 1, 0, 0, 0, 0, 0, 0];
+    let list = |select| bench.good(&[0xa0, 0, select, 0, 0, 0, 0, 0, 0, 64, 0, 0], &[])[8..].to_vec();
+    assert_eq!(list(0x00), [0; 8]);
+    assert_eq!(list(0x01), well_known);
+    assert_eq!(list(0x02), [[0; 8], well_known].concat());
+    assert_eq!(list(0x10), []);
+    assert_eq!(list(0x11), [0; 8]);
+    assert_eq!(list(0x12), []);
+    bench.fails(
+        &[0xa0, 0, 0x03, 0, 0, 0, 0, 0, 0, 64, 0, 0],
+        &[],
+        SenseKey::IllegalRequest,
+        asc::INVALID_FIELD_IN_CDB,
+    );
+}
+
+#[test]
+fn where_no_unit_is() {
+    let bench = Bench::new();
+    for lun in [LunAddress::from_number(7), LunAddress([0xff; 8]), LunAddress([0, 0, 0, 1, 0, 0, 0, 0])] {
+        let inquiry = at(&bench, lun, &[0x12, 0, 0, 0, 36, 0]);
+        assert_eq!(inquiry.status, Status::Good);
+        let data = inquiry.data_in.to_bytes();
+        assert_eq!((data[0], data.len()), (0x7f, 36));
+        let sense = at(&bench, lun, &[0x03, 0, 0, 0, 252, 0]);
+        assert_eq!(sense.status, Status::Good);
+        assert_eq!(sense.data_in.to_bytes()[12..14], [0x25, 0]);
+        assert_eq!(at(&bench, lun, &REPORT_LUNS).data_in.len(), 16);
+        for cdb in [&TUR[..], &[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[0xee; 16], &[]] {
+            assert_eq!(
+                sense_of(&at(&bench, lun, cdb)),
+                Some((SenseKey::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED))
+            );
+        }
+    }
+}
+
+#[test]
+fn the_well_known_unit() {
+    let bench = Bench::new();
+    let lun = LunAddress::REPORT_LUNS;
+    assert_eq!(at(&bench, lun, &[0x12, 0, 0, 0, 96, 0]).data_in.to_bytes()[0], 0x1e);
+    assert_eq!(at(&bench, lun, &[0x12, 1, 0, 0, 96, 0]).data_in.to_bytes()[..], [0x1e, 0, 0, 1, 0]);
+    assert_eq!(at(&bench, lun, &REPORT_LUNS).data_in.len(), 16);
+    assert_eq!(at(&bench, lun, &TUR).status, Status::Good);
+    assert_eq!(
+        sense_of(&at(&bench, lun, &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        Some((SenseKey::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE))
+    );
+}
+
+#[test]
+fn growth_is_told_to_every_nexus() {
+    let bench = Bench::new();
+    let other = nexus(2);
+    bench.login(&other);
+    finish(crate::device::BlockDevice::resize(bench.device(), 2 << 20)).unwrap();
+    bench.unit.capacity_changed();
+    for nexus in [&bench.nexus, &other] {
+        assert_eq!(sense_of(&bench.run_as(nexus, &TUR, &[])), attention(asc::CAPACITY_DATA_HAS_CHANGED));
+        let capacity = bench.run_as(nexus, &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[]);
+        assert_eq!(capacity.data_in.to_bytes()[..4], [0, 0, 0x0f, 0xff]);
+    }
+}

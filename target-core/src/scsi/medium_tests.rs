@@ -1,0 +1,428 @@
+//! Commands that work on blocks.
+
+use super::asc;
+use super::sense::{Asc, SenseKey, Status};
+use crate::device::DeviceError;
+use crate::scsi::command::{DeviceServer, Outcome};
+use crate::testing::{Bench, RamDevice, config, finish, poll, sense_of};
+use std::pin::pin;
+
+const ILLEGAL: SenseKey = SenseKey::IllegalRequest;
+
+fn calls(bench: &Bench) -> Vec<String> {
+    std::mem::take(&mut *bench.device().calls.lock().unwrap())
+}
+
+fn ten(opcode: u8, flags: u8, lba: u32, blocks: u16) -> [u8; 10] {
+    let [a, b, c, d] = lba.to_be_bytes();
+    let [e, f] = blocks.to_be_bytes();
+    [opcode, flags, a, b, c, d, 0, e, f, 0]
+}
+
+fn sixteen(opcode: u8, flags: u8, lba: u64, blocks: u32) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[..2].copy_from_slice(&[opcode, flags]);
+    cdb[2..10].copy_from_slice(&lba.to_be_bytes());
+    cdb[10..14].copy_from_slice(&blocks.to_be_bytes());
+    cdb
+}
+
+#[test]
+fn long_transfers_are_split_and_the_longest_is_told() {
+    let bench = Bench::new();
+    let data = vec![5; 1 << 20];
+    bench.good(&ten(0x2a, 0, 0, 2048), &data);
+    assert_eq!(calls(&bench).len(), 16);
+    assert_eq!(bench.good(&ten(0x28, 0, 0, 2048), &[]), data);
+    let mut config = config(512);
+    config.max_transfer = 4096;
+    let bench = Bench::with(config, RamDevice::new(1 << 20));
+    for (opcode, length_byte) in [(0x28, 7), (0x2a, 7)] {
+        let response = bench.fails(&ten(opcode, 0, 0, 9), &[0; 9 * 512], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
+        assert_eq!(response.sense[17], length_byte);
+    }
+    assert_eq!(calls(&bench), [""; 0]);
+}
+
+#[test]
+fn write_takes_what_the_initiator_sends() {
+    let bench = Bench::new();
+    bench.good(&ten(0x2a, 0, 0, 2), &[b'a'; 1024]);
+    let short = bench.run(&ten(0x2a, 0, 0, 2), &[b'b'; 512]);
+    assert_eq!((short.status, short.data_out_wanted), (Status::Good, 1024));
+    let none = bench.run(&ten(0x2a, 0, 0, 1), &[]);
+    assert_eq!((none.status, none.data_out_wanted), (Status::Good, 512));
+    let long = bench.run(&ten(0x2a, 0, 2, 1), &[b'c'; 1024]);
+    assert_eq!((long.status, long.data_out_wanted), (Status::Good, 512));
+    let torn = bench.fails(
+        &ten(0x2a, 0, 0, 1),
+        &[b'd'; 200],
+        ILLEGAL,
+        asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT,
+    );
+    assert_eq!(torn.data_out_wanted, 512);
+    let data = bench.good(&ten(0x28, 0, 0, 4), &[]);
+    let want = [[b'b'; 512], [b'a'; 512], [b'c'; 512], [0; 512]].concat();
+    assert_eq!(data, want);
+    assert_eq!(bench.run(&ten(0x28, 0, 0, 1), &[1; 512]).data_out_wanted, 0);
+}
+
+#[test]
+fn six_byte_commands_have_no_flags() {
+    let bench = Bench::with(config(512), RamDevice::new(1 << 20));
+    bench.fails(&[0x08, 0x1f, 0xff, 0xff, 1, 0], &[], ILLEGAL, asc::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE);
+    assert_eq!(bench.good(&[0x08, 0, 0, 0, 0, 0], &[]).len(), 256 * 512);
+    calls(&bench);
+    let bench = Bench::with(config(512), RamDevice::new(512 << 20 | 1 << 20));
+    bench.good(&[0x0a, 0x08, 0, 0, 1, 0], &[1; 512]);
+    assert_eq!(calls(&bench), [format!("write {} 512 false", 0x8_0000 * 512)]);
+}
+
+#[test]
+fn protection_information_is_refused() {
+    let bench = Bench::new();
+    for protect in 1..8_u8 {
+        for opcode in [0x28, 0x2a, 0x2e, 0x2f, 0x41] {
+            bench.fails(&ten(opcode, protect << 5, 0, 1), &[0; 512], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
+        }
+        for opcode in [0x88, 0x89, 0x8a, 0x8e, 0x8f, 0x93] {
+            bench.fails(&sixteen(opcode, protect << 5, 0, 1), &[0; 512], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
+        }
+    }
+    assert_eq!(calls(&bench), [""; 0]);
+}
+
+#[test]
+fn beyond_the_end_nothing_is_done() {
+    let bench = Bench::new();
+    for opcode in [0x28, 0x2a, 0x2e, 0x2f, 0x34, 0x35, 0x41] {
+        for (lba, blocks, first) in
+            [(2047, 2, 2048), (2049, 0, 2049), (u32::MAX, 1, u32::MAX), (0x8000_0000, 0, 0x8000_0000)]
+        {
+            let response = bench.fails(
+                &ten(opcode, 0, lba, blocks),
+                &[0; 1024],
+                ILLEGAL,
+                asc::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE,
+            );
+            assert_eq!(response.sense_value.unwrap().information, Some(u64::from(first)));
+        }
+    }
+    for opcode in [0x88, 0x8a, 0x8e, 0x8f, 0x90, 0x91, 0x93] {
+        for lba in [2049, 1 << 63, u64::MAX] {
+            bench.fails(
+                &sixteen(opcode, 0, lba, 1),
+                &[0; 512],
+                ILLEGAL,
+                asc::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE,
+            );
+        }
+    }
+    assert_eq!(calls(&bench), [""; 0]);
+}
+
+#[test]
+fn nothing_to_transfer_is_good() {
+    let bench = Bench::new();
+    for opcode in [0x28, 0x2a, 0x2e, 0x2f, 0x34] {
+        for lba in [0, 2047, 2048] {
+            bench.good(&ten(opcode, 0, lba, 0), &[]);
+        }
+    }
+    bench.good(&[0x89, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[]);
+    bench.good(&ten(0x42, 0, 0, 0), &[]);
+    assert_eq!(calls(&bench), [""; 0]);
+}
+
+#[test]
+fn verify_compares_as_bytchk_says() {
+    let bench = Bench::new();
+    let data: Vec<u8> = (0..150 * 512_u32).map(|i| (i / 512) as u8).collect();
+    bench.good(&ten(0x2a, 0, 0, 150), &data);
+    bench.good(&ten(0x2f, 0x10, 0, 150), &[]);
+    bench.good(&ten(0x2f, 0x00, 0, 150), &[0xee; 512]);
+    bench.good(&ten(0x2f, 0x02, 0, 150), &data);
+    bench.good(&sixteen(0x8f, 0x02, 1, 149), &data[512..]);
+    let mut other = data.clone();
+    other[140 * 512 + 3] ^= 1;
+    let miscompare = asc::MISCOMPARE_DURING_VERIFY_OPERATION;
+    let response = bench.fails(&ten(0x2f, 0x02, 0, 150), &other, SenseKey::Miscompare, miscompare);
+    assert_eq!(response.sense_value.unwrap().information, Some(140 * 512 + 3));
+    bench.good(&ten(0x2f, 0x06, 3, 1), &[3; 512]);
+    let response = bench.fails(&ten(0x2f, 0x06, 3, 2), &[3; 512], SenseKey::Miscompare, miscompare);
+    assert_eq!(response.sense_value.unwrap().information, Some(512));
+    assert_eq!(response.data_out_wanted, 512);
+    bench.fails(&ten(0x2f, 0x04, 0, 1), &[0; 512], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
+    let short = asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT;
+    bench.fails(&ten(0x2f, 0x02, 0, 2), &data[..512], ILLEGAL, short);
+    bench.fails(&ten(0x2f, 0x06, 0, 2), &[], ILLEGAL, short);
+}
+
+#[test]
+fn write_and_verify() {
+    let bench = Bench::new();
+    bench.good(&ten(0x2e, 0, 0, 1), &[1; 512]);
+    bench.good(&[0xae, 0x12, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0], &[2; 512]);
+    bench.good(&sixteen(0x8e, 0x02, 2, 1), &[3; 512]);
+    assert_eq!(calls(&bench)[..2], ["write 0 512 true", "read 0 512"]);
+    assert_eq!(bench.good(&ten(0x28, 0, 0, 3), &[]), [[1; 512], [2; 512], [3; 512]].concat());
+    bench.fails(&ten(0x2e, 0x04, 0, 1), &[0; 512], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
+}
+
+#[test]
+fn synchronize_cache_and_prefetch() {
+    let bench = Bench::new();
+    for cdb in [ten(0x35, 0, 0, 0), ten(0x35, 2, 5, 3), ten(0x35, 6, 0, 0)] {
+        bench.good(&cdb, &[]);
+    }
+    bench.good(&sixteen(0x91, 2, 0, 0), &[]);
+    assert_eq!(calls(&bench), ["flush"; 4]);
+    bench.good(&ten(0x34, 2, 0, 1), &[]);
+    bench.good(&sixteen(0x90, 0, 0, 0), &[]);
+    *bench.device().error.lock().unwrap() = Some(DeviceError::FlushFailed);
+    bench.fails(&ten(0x35, 0, 0, 0), &[], SenseKey::MediumError, asc::WRITE_ERROR);
+}
+
+fn unmap_list(descriptors: &[(u64, u32)]) -> Vec<u8> {
+    let length = descriptors.len() as u16 * 16;
+    let mut list = Vec::new();
+    list.extend_from_slice(&(length + 6).to_be_bytes());
+    list.extend_from_slice(&length.to_be_bytes());
+    list.extend_from_slice(&[0; 4]);
+    for (lba, blocks) in descriptors {
+        list.extend_from_slice(&lba.to_be_bytes());
+        list.extend_from_slice(&blocks.to_be_bytes());
+        list.extend_from_slice(&[0; 4]);
+    }
+    list
+}
+
+#[test]
+fn unmap() {
+    let bench = Bench::new();
+    bench.good(&ten(0x2a, 0, 0, 16), &[1; 16 * 512]);
+    calls(&bench);
+    let list = unmap_list(&[(0, 2), (4, 0), (8, 1), (2048, 0)]);
+    bench.good(&ten(0x42, 0, 0, list.len() as u16), &list);
+    assert_eq!(calls(&bench), ["discard 0 1024", "discard 4096 512"]);
+    let data = bench.good(&ten(0x28, 0, 0, 3), &[]);
+    assert_eq!(data, [[0; 512], [0; 512], [1; 512]].concat());
+}
+
+#[test]
+fn unmap_checks_all_before_it_does_any() {
+    let bench = Bench::new();
+    let run = |list: &[u8], length: u16| sense_of(&bench.run(&ten(0x42, 0, 0, length), list)).map(|s| s.1);
+    let whole = |list: Vec<u8>| run(&list, list.len() as u16);
+    let range = Some(asc::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE);
+    assert_eq!(whole(unmap_list(&[(0, 1), (2047, 2)])), range);
+    assert_eq!(whole(unmap_list(&[(0, 1), (u64::MAX, u32::MAX)])), range);
+    assert_eq!(whole(vec![0; 7]), Some(asc::PARAMETER_LIST_LENGTH_ERROR));
+    assert_eq!(whole(unmap_list(&[(0, 1); 257])), Some(asc::INVALID_FIELD_IN_PARAMETER_LIST));
+    assert_eq!(run(&unmap_list(&[(0, 1)]), 100), Some(asc::PARAMETER_LIST_LENGTH_ERROR));
+    let anchor = bench.run(&ten(0x42, 1, 0, 24), &unmap_list(&[(0, 1)]));
+    assert_eq!(sense_of(&anchor).map(|s| s.1), Some(asc::INVALID_FIELD_IN_CDB));
+    assert_eq!(calls(&bench), [""; 0]);
+    assert_eq!(whole(unmap_list(&[(0, 1); 256])), None);
+    assert_eq!(calls(&bench).len(), 256);
+    // A descriptor that is not whole is ignored.
+    assert_eq!(run(&unmap_list(&[(0, 1), (5, 1)]), 8 + 31), None);
+    assert_eq!(calls(&bench), ["discard 0 512"]);
+}
+
+#[test]
+fn unmap_of_more_than_the_limit() {
+    let device = RamDevice::new(1 << 20);
+    device.geometry.lock().unwrap().size = 1 << 40;
+    let bench = Bench::with(config(512), device);
+    let list = unmap_list(&[(0, 1), (8, 1 << 20)]);
+    let response = bench.fails(&ten(0x42, 0, 0, 40), &list, ILLEGAL, asc::INVALID_FIELD_IN_PARAMETER_LIST);
+    assert_eq!(response.sense[15..18], [0x80, 0, 32]);
+}
+
+#[test]
+fn write_same() {
+    let bench = Bench::new();
+    bench.good(&ten(0x41, 0, 1, 200), &[7; 512]);
+    assert_eq!(calls(&bench), ["write 512 65536 false", "write 66048 36864 false"]);
+    bench.good(&ten(0x41, 0, 1, 1), &[0; 512]);
+    bench.good(&ten(0x41, 8, 2, 1), &[0; 512]);
+    bench.good(&ten(0x41, 8, 3, 1), &[9; 512]);
+    bench.good(&sixteen(0x93, 1, 4, 1), &[]);
+    bench.good(&sixteen(0x93, 9, 5, 1), &[]);
+    assert_eq!(
+        calls(&bench),
+        ["zero 512 512", "discard 1024 512", "write 1536 512 false", "zero 2048 512", "discard 2560 512"]
+    );
+    let data = bench.good(&ten(0x28, 0, 0, 7), &[]);
+    let want = [[0; 512], [0; 512], [0; 512], [9; 512], [0; 512], [0; 512], [7; 512]].concat();
+    assert_eq!(data, want);
+    calls(&bench);
+    bench.good(&ten(0x41, 0, 1000, 0), &[0; 512]);
+    assert_eq!(calls(&bench), [format!("zero {} {}", 1000 * 512, 1048 * 512)]);
+}
+
+#[test]
+fn write_same_refusals() {
+    let bench = Bench::new();
+    let field = asc::INVALID_FIELD_IN_CDB;
+    for flags in [0x10, 0x18, 0x04, 0x02, 0x01] {
+        bench.fails(&ten(0x41, flags, 0, 1), &[0; 512], ILLEGAL, field);
+    }
+    bench.fails(&sixteen(0x93, 0x11, 0, 1), &[], ILLEGAL, field);
+    bench.fails(&ten(0x41, 0, 0, 1), &[0; 511], ILLEGAL, asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT);
+    let mut device = RamDevice::new(1 << 20);
+    device.capabilities.discard = None;
+    device.geometry.lock().unwrap().size = 1 << 40;
+    let bench = Bench::with(config(512), device);
+    bench.fails(&ten(0x41, 8, 0, 1), &[0; 512], ILLEGAL, field);
+    bench.fails(&ten(0x42, 0, 0, 0), &[], ILLEGAL, asc::INVALID_COMMAND_OPERATION_CODE);
+    bench.fails(&sixteen(0x93, 0, 0, (1 << 23) + 1), &[0; 512], ILLEGAL, field);
+    bench.fails(&sixteen(0x93, 0, 0, 0), &[0; 512], ILLEGAL, field);
+}
+
+#[test]
+fn zeros_are_written_where_the_device_has_no_better_way() {
+    let mut device = RamDevice::new(1 << 20);
+    device.capabilities.write_zeroes = false;
+    let bench = Bench::with(config(512), device);
+    bench.good(&ten(0x2a, 0, 0, 2), &[1; 1024]);
+    bench.good(&ten(0x41, 0, 0, 1), &[0; 512]);
+    assert_eq!(calls(&bench)[1..], ["write 0 512 false"]);
+    assert_eq!(bench.good(&ten(0x28, 0, 0, 2), &[]), [[0; 512], [1; 512]].concat());
+}
+
+#[test]
+fn compare_and_write() {
+    let bench = Bench::new();
+    let cdb = [0x89, 0x08, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0];
+    let (old, new) = ([0; 1024], [6; 1024]);
+    bench.good(&cdb, &[old, new].concat());
+    assert_eq!(calls(&bench), ["read 1536 1024", "write 1536 1024 true"]);
+    let mut wrong = new;
+    wrong[700] = 1;
+    let response = bench.fails(
+        &cdb,
+        &[wrong, old].concat(),
+        SenseKey::Miscompare,
+        asc::MISCOMPARE_DURING_VERIFY_OPERATION,
+    );
+    assert_eq!(response.sense_value.unwrap().information, Some(700));
+    assert_eq!(response.data_out_wanted, 2048);
+    for data in [&[6; 1024][..], &[6; 2047], &[6; 4096]] {
+        bench.fails(&cdb, data, ILLEGAL, asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT);
+    }
+    assert_eq!(bench.good(&ten(0x28, 0, 3, 2), &[]), new[..]);
+}
+
+#[test]
+fn nothing_comes_between_comparing_and_writing() {
+    let bench = Bench::new();
+    bench.device().hold(true);
+    let compare =
+        Bench::command(&[0x89, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], &[[0; 512], [1; 512]].concat());
+    let mut first = pin!(bench.target.execute(&bench.nexus, compare.clone()));
+    for _ in 0..3 {
+        assert!(poll(first.as_mut()).is_pending());
+    }
+    let mut second = pin!(bench.target.execute(&bench.nexus, compare));
+    let mut write = pin!(bench.target.execute(&bench.nexus, Bench::command(&ten(0x2a, 0, 0, 1), &[2; 512])));
+    let mut elsewhere =
+        pin!(bench.target.execute(&bench.nexus, Bench::command(&ten(0x2a, 0, 1, 1), &[3; 512])));
+    assert!(poll(second.as_mut()).is_pending());
+    assert!(poll(write.as_mut()).is_pending());
+    assert!(poll(elsewhere.as_mut()).is_pending());
+    assert_eq!(*bench.device().calls.lock().unwrap(), ["read 0 512", "write 512 512 false"]);
+    bench.device().hold(false);
+    let status = |outcome| match outcome {
+        Outcome::Done(response) => response.status,
+        Outcome::Aborted => panic!("aborted"),
+    };
+    assert_eq!(status(finish(first)), Status::Good);
+    assert_eq!(status(finish(second)), Status::CheckCondition);
+    assert_eq!(status(finish(write)), Status::Good);
+    assert_eq!(status(finish(elsewhere)), Status::Good);
+    assert_eq!(bench.good(&ten(0x28, 0, 0, 2), &[]), [[2; 512], [3; 512]].concat());
+}
+
+#[test]
+fn lba_status() {
+    let bench = Bench::new();
+    bench.good(&ten(0x2a, 0, 4, 2), &[1; 1024]);
+    let status = |lba: u64, room: u32| {
+        let mut cdb = sixteen(0x9e, 0x12, lba, room);
+        cdb[10..14].copy_from_slice(&room.to_be_bytes());
+        bench.good(&cdb, &[]).to_vec()
+    };
+    let run = |lba: u64, blocks: u32, status: u8| {
+        [&lba.to_be_bytes()[..], &blocks.to_be_bytes(), &[status, 0, 0, 0]].concat()
+    };
+    let all = [vec![0, 0, 0, 52, 0, 0, 0, 0], run(0, 4, 1), run(4, 2, 0), run(6, 2042, 1)].concat();
+    assert_eq!(status(0, 512), all);
+    assert_eq!(status(5, 24), [vec![0, 0, 0, 20, 0, 0, 0, 0], run(5, 1, 0)].concat());
+    assert_eq!(status(0, 4), [0, 0, 0, 20]);
+    let out_of_range = sixteen(0x9e, 0x12, 2048, 24);
+    bench.fails(&out_of_range, &[], ILLEGAL, asc::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE);
+}
+
+#[test]
+fn lba_status_of_large_blocks_and_of_devices_that_cannot_tell() {
+    let bench = Bench::with(config(4096), RamDevice::new(1 << 20));
+    bench.good(&ten(0x2a, 0, 1, 1), &[1; 4096]);
+    let list = unmap_list(&[(1, 1)]);
+    let data = bench.good(&sixteen(0x9e, 0x12, 0, 512), &[]);
+    assert_eq!(data.len(), 8 + 3 * 16);
+    bench.good(&ten(0x42, 0, 0, 24), &list);
+    assert_eq!(bench.good(&sixteen(0x9e, 0x12, 0, 512), &[]).len(), 8 + 16);
+    let mut device = RamDevice::new(1 << 20);
+    device.capabilities.allocation_map = false;
+    let bench = Bench::with(config(512), device);
+    let data = bench.good(&sixteen(0x9e, 0x12, 8, 24), &[]);
+    assert_eq!(data[8..], [0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 7, 0xf8, 0, 0, 0, 0]);
+}
+
+#[test]
+fn device_errors_have_their_sense() {
+    let bench = Bench::new();
+    let check = |key, asc: (u8, u8)| Some((key, Asc(asc.0, asc.1)));
+    for (error, read, write) in [
+        (DeviceError::Unreachable, check(SenseKey::NotReady, (4, 0xc)), check(SenseKey::NotReady, (4, 0xc))),
+        (
+            DeviceError::OwnershipLost,
+            check(SenseKey::NotReady, (4, 0xb)),
+            check(SenseKey::NotReady, (4, 0xb)),
+        ),
+        (
+            DeviceError::Transitioning,
+            check(SenseKey::NotReady, (4, 0xa)),
+            check(SenseKey::NotReady, (4, 0xa)),
+        ),
+        (
+            DeviceError::Medium,
+            check(SenseKey::MediumError, (0x11, 0)),
+            check(SenseKey::MediumError, (0x0c, 0)),
+        ),
+        (
+            DeviceError::NoSpace,
+            check(SenseKey::DataProtect, (0x27, 7)),
+            check(SenseKey::DataProtect, (0x27, 7)),
+        ),
+        (
+            DeviceError::ReadOnly,
+            check(SenseKey::DataProtect, (0x27, 0)),
+            check(SenseKey::DataProtect, (0x27, 0)),
+        ),
+        (DeviceError::Gone, check(SenseKey::NotReady, (4, 3)), check(SenseKey::NotReady, (4, 3))),
+        (DeviceError::OutOfRange, check(ILLEGAL, (0x21, 0)), check(ILLEGAL, (0x21, 0))),
+        (DeviceError::Busy, None, None),
+    ] {
+        *bench.device().error.lock().unwrap() = Some(error);
+        for (cdb, want) in [(ten(0x28, 0, 0, 1), read), (ten(0x2a, 0, 0, 1), write)] {
+            let response = bench.run(&cdb, &[0; 512]);
+            assert_eq!(sense_of(&response), want, "{error:?}");
+            if want.is_none() {
+                assert_eq!(response.status, Status::TaskSetFull);
+            }
+        }
+    }
+}

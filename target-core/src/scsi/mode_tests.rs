@@ -1,0 +1,199 @@
+//! MODE SENSE and MODE SELECT.
+
+use super::asc;
+use super::command::Response;
+use super::sense::{Asc, SenseKey, Status};
+use crate::testing::{Bench, RamDevice, config, nexus, sense_of};
+
+const RECOVERY: [u8; 12] = [0x01, 0x0a, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const DISCONNECT: [u8; 16] = [0x02, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const CACHING: [u8; 20] = [0x08, 0x12, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const CONTROL: [u8; 12] = [0x0a, 0x0a, 0, 0x10, 0, 0x40, 0, 0, 0, 0, 0, 0];
+const EXCEPTIONS: [u8; 12] = [0x1c, 0x0a, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+fn control(bits: [u8; 3]) -> Vec<u8> {
+    let mut page = CONTROL.to_vec();
+    (page[2], page[4], page[5]) = (bits[0], bits[1], bits[2]);
+    page
+}
+
+/// MODE SELECT(6) of pages without block descriptor.
+fn select(bench: &Bench, pages: &[u8]) -> Response {
+    let list = [&[0; 4], pages].concat();
+    bench.run(&[0x15, 0x10, 0, 0, list.len() as u8, 0], &list)
+}
+
+fn refused(response: &Response, code: Asc) -> [u8; 3] {
+    assert_eq!(sense_of(response), Some((SenseKey::IllegalRequest, code)));
+    response.sense[15..18].try_into().unwrap()
+}
+
+#[test]
+fn all_pages() {
+    let bench = Bench::new();
+    let pages = [&RECOVERY[..], &DISCONNECT, &CACHING, &CONTROL, &EXCEPTIONS].concat();
+    let descriptor = [0, 0, 8, 0, 0, 0, 2, 0];
+    let want = [&[83, 0, 0x10, 8][..], &descriptor, &pages].concat();
+    assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0, 255, 0], &[]), want);
+    assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0xff, 255, 0], &[]), want);
+    assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0, 4, 0], &[]), want[..4]);
+    let want = [&[75, 0, 0x10, 0][..], &pages].concat();
+    assert_eq!(bench.good(&[0x1a, 8, 0x3f, 0, 255, 0], &[]), want);
+}
+
+#[test]
+fn ten_byte_form() {
+    let bench = Bench::new();
+    let sense = |flags| bench.good(&[0x5a, flags, 0x08, 0, 0, 0, 0, 1, 0, 0], &[]);
+    let short = [&[0, 34, 0, 0x10, 0, 0, 0, 8][..], &[0, 0, 8, 0, 0, 0, 2, 0], &CACHING].concat();
+    assert_eq!(sense(0), short);
+    let long =
+        [&[0, 42, 0, 0x10, 1, 0, 0, 16][..], &[0, 0, 0, 0, 0, 0, 8, 0], &[0, 0, 0, 0, 0, 0, 2, 0], &CACHING];
+    assert_eq!(sense(0x10), long.concat());
+    assert_eq!(sense(0x18), [&[0, 26, 0, 0x10, 0, 0, 0, 0][..], &CACHING].concat());
+}
+
+#[test]
+fn changeable_default_and_saved() {
+    let bench = Bench::new();
+    let sense = |page: u8| bench.good(&[0x1a, 8, page, 0, 255, 0], &[])[4..].to_vec();
+    let mut caching = [0; 20];
+    caching[..3].copy_from_slice(&[0x08, 0x12, 4]);
+    assert_eq!(sense(0x48), caching);
+    assert_eq!(sense(0x4a), [0x0a, 0x0a, 4, 0, 8, 0x40, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(sense(0x5c), [0x1c, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(select(&bench, &control([4, 8, 0])).status, Status::Good);
+    assert_eq!(sense(0x0a), control([4, 8, 0]));
+    assert_eq!(sense(0x8a), CONTROL);
+    let saved = bench.run(&[0x1a, 8, 0xca, 0, 255, 0], &[]);
+    assert_eq!(sense_of(&saved), Some((SenseKey::IllegalRequest, asc::SAVING_PARAMETERS_NOT_SUPPORTED)));
+}
+
+#[test]
+fn unknown_pages() {
+    let bench = Bench::new();
+    let refused = |page, subpage| {
+        refused(&bench.run(&[0x1a, 0, page, subpage, 255, 0], &[]), asc::INVALID_FIELD_IN_CDB)
+    };
+    assert_eq!(refused(0x05, 0), [0xcd, 0, 2]);
+    assert_eq!(refused(0x0a, 7), [0xcf, 0, 3]);
+    assert_eq!(refused(0x3f, 7), [0xcf, 0, 3]);
+}
+
+#[test]
+fn software_write_protection() {
+    let bench = Bench::new();
+    assert_eq!(select(&bench, &control([0, 8, 0x40])).status, Status::Good);
+    bench.fails(
+        &[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0],
+        &[1; 512],
+        SenseKey::DataProtect,
+        asc::LOGICAL_UNIT_SOFTWARE_WRITE_PROTECTED,
+    );
+    bench.good(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[]);
+    assert_eq!(bench.good(&[0x1a, 8, 0x0a, 0, 4, 0], &[])[2], 0x90);
+    assert_eq!(select(&bench, &CONTROL).status, Status::Good);
+    bench.good(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[1; 512]);
+}
+
+#[test]
+fn descriptor_sense() {
+    let bench = Bench::new();
+    assert_eq!(select(&bench, &control([4, 0, 0x40])).status, Status::Good);
+    let response = bench.run(&[0xff, 0, 0, 0, 0, 0], &[]);
+    assert_eq!(response.sense.as_slice(), [0x72, 5, 0x20, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn without_write_cache_every_write_is_forced() {
+    let bench = Bench::new();
+    let mut page = CACHING;
+    page[2] = 0;
+    assert_eq!(select(&bench, &page).status, Status::Good);
+    bench.good(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[1; 512]);
+    bench.good(&[0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], &[0; 512]);
+    assert_eq!(*bench.device().calls.lock().unwrap(), ["write 0 512 true", "zero 0 512", "flush"]);
+}
+
+#[test]
+fn no_volatile_cache_no_wce() {
+    let mut device = RamDevice::new(1 << 20);
+    device.capabilities.volatile_cache = false;
+    let bench = Bench::with(config(512), device);
+    let mut page = CACHING;
+    page[2] = 0;
+    assert_eq!(bench.good(&[0x1a, 8, 0x08, 0, 255, 0], &[])[4..], page);
+    assert_eq!(bench.good(&[0x1a, 8, 0x48, 0, 255, 0], &[])[6], 0);
+    assert_eq!(refused(&select(&bench, &CACHING), asc::INVALID_FIELD_IN_PARAMETER_LIST), [0x80, 0, 6]);
+}
+
+#[test]
+fn other_nexuses_learn_of_changes_and_only_of_changes() {
+    let bench = Bench::new();
+    let other = nexus(2);
+    bench.login(&other);
+    assert_eq!(select(&bench, &CONTROL).status, Status::Good);
+    assert_eq!(bench.run_as(&other, &[0; 6], &[]).status, Status::Good);
+    assert_eq!(select(&bench, &control([4, 0, 0x40])).status, Status::Good);
+    assert_eq!(
+        sense_of(&bench.run_as(&other, &[0; 6], &[])),
+        Some((SenseKey::UnitAttention, asc::MODE_PARAMETERS_CHANGED))
+    );
+    assert_eq!(bench.run(&[0; 6], &[]).status, Status::Good);
+}
+
+#[test]
+fn what_cannot_be_changed_is_refused_and_nothing_is_taken_over() {
+    let bench = Bench::new();
+    let list_refused = |pages: &[u8]| refused(&select(&bench, pages), asc::INVALID_FIELD_IN_PARAMETER_LIST);
+    let good_then_bad = [&control([0, 8, 0x40])[..], &{
+        let mut page = EXCEPTIONS;
+        page[11] = 1;
+        page
+    }]
+    .concat();
+    assert_eq!(list_refused(&good_then_bad), [0x80, 0, 4 + 12 + 11]);
+    assert!(!bench.unit.modes().get().swp);
+    assert_eq!(list_refused(&[0x05, 0]), [0x80, 0, 4]);
+    assert_eq!(list_refused(&[0x4a, 1, 0, 0]), [0x80, 0, 4]);
+    assert_eq!(list_refused(&[0x0a, 1, 0]), [0x80, 0, 6]);
+}
+
+#[test]
+fn lists_that_are_cut() {
+    let bench = Bench::new();
+    let cut = |list: &[u8], length: u8| {
+        sense_of(&bench.run(&[0x15, 0x10, 0, 0, length, 0], list)).map(|(_, code)| code)
+    };
+    assert_eq!(cut(&[], 0), None);
+    for list in [&[0; 3][..], &[0, 0, 0, 8, 0], &[&[0; 4], &CONTROL[..11]].concat(), &[0, 0, 0, 0, 0x0a]] {
+        assert_eq!(cut(list, list.len() as u8), Some(asc::PARAMETER_LIST_LENGTH_ERROR), "{list:02x?}");
+    }
+    assert_eq!(cut(&[0; 4], 5), Some(asc::PARAMETER_LIST_LENGTH_ERROR), "less sent than announced");
+}
+
+#[test]
+fn block_descriptors_may_say_what_is_so() {
+    let bench = Bench::new();
+    let six = |descriptor: &[u8]| {
+        let list = [&[0, 0, 0, descriptor.len() as u8], descriptor].concat();
+        sense_of(&bench.run(&[0x15, 0x10, 0, 0, list.len() as u8, 0], &list)).map(|(_, code)| code)
+    };
+    for blocks in [[0, 0, 0, 0], [0, 0, 8, 0], [255; 4]] {
+        assert_eq!(six(&[&blocks[..], &[0, 0, 2, 0]].concat()), None);
+    }
+    let refused = Some(asc::INVALID_FIELD_IN_PARAMETER_LIST);
+    assert_eq!(six(&[0, 0, 8, 1, 0, 0, 2, 0]), refused);
+    assert_eq!(six(&[0, 0, 8, 0, 0, 0, 16, 0]), refused);
+    assert_eq!(six(&[0; 16]), refused);
+    let ten = [&[0, 0, 0, 0, 1, 0, 0, 16][..], &[0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 2, 0], &CONTROL]
+        .concat();
+    bench.good(&[0x55, 0x10, 0, 0, 0, 0, 0, 0, ten.len() as u8, 0], &ten);
+}
+
+#[test]
+fn page_format_is_required_and_saving_is_not_possible() {
+    let bench = Bench::new();
+    assert_eq!(refused(&bench.run(&[0x15, 0, 0, 0, 0, 0], &[]), asc::INVALID_FIELD_IN_CDB), [0xcc, 0, 1]);
+    assert_eq!(refused(&bench.run(&[0x15, 0x11, 0, 0, 0, 0], &[]), asc::INVALID_FIELD_IN_CDB), [0xc8, 0, 1]);
+}

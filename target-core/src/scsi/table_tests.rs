@@ -1,0 +1,251 @@
+//! The table is well formed, REPORT SUPPORTED OPERATION CODES tells it, and no CDB whatever can do harm.
+
+use super::*;
+use crate::scsi::row::Handler;
+use crate::scsi::sense::{SenseKey, Status};
+use crate::testing::{Bench, RamDevice, config, sense_of};
+use proptest::prelude::*;
+
+type Rows = Table<RamDevice>;
+
+#[test]
+fn rows_are_well_formed() {
+    assert!(Rows::ROWS.len() < usize::from(NONE));
+    let keys: Vec<_> = Rows::ROWS.iter().map(|row| (row.opcode, row.service_action)).collect();
+    assert!(keys.is_sorted() && keys.windows(2).all(|pair| pair[0] != pair[1]));
+    for rows in Rows::ROWS.chunk_by(|a, b| a.opcode == b.opcode) {
+        let with_action = rows.iter().filter(|row| row.service_action.is_some()).count();
+        assert!(with_action == rows.len() || rows.len() == 1, "{}", rows[0].name);
+    }
+    for row in Rows::ROWS {
+        // SPC-5 4.2.2: the group code tells the length.
+        let length = match row.opcode >> 5 {
+            0 => 6,
+            1 | 2 => 10,
+            4 => 16,
+            5 => 12,
+            _ => panic!("{}: no fixed length", row.name),
+        };
+        assert_eq!(row.usage.len(), length, "{}", row.name);
+        assert_eq!((row.usage[0], row.usage[length - 1]), (0, 0), "{}", row.name);
+        if row.service_action.is_some() {
+            assert_eq!(row.usage[1] & 0x1f, 0, "{}", row.name);
+        }
+        let writes = matches!(row.handler, Handler::Write) || row.needs.discard;
+        assert!(!writes || row.needs.writable, "{}", row.name);
+        assert!(row.timeouts.nominal <= row.timeouts.recommended);
+    }
+}
+
+/// One entry of the all_commands format.
+struct Told {
+    opcode: u8,
+    action: [u8; 2],
+    flags: u8,
+    length: u16,
+}
+
+fn all_commands(bench: &Bench) -> Vec<Told> {
+    let data = bench.good(&[0xa3, 0x0c, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0], &[]);
+    assert_eq!(u32::from_be_bytes(data[..4].try_into().unwrap()) as usize, data.len() - 4);
+    let tell = |entry: &[u8]| Told {
+        opcode: entry[0],
+        action: [entry[2], entry[3]],
+        flags: entry[5],
+        length: u16::from_be_bytes([entry[6], entry[7]]),
+    };
+    data[4..].chunks_exact(8).map(tell).collect()
+}
+
+#[test]
+fn all_commands_and_each_command_agree() {
+    let bench = Bench::new();
+    let all = all_commands(&bench);
+    assert_eq!(all.len(), Rows::ROWS.len() - 1, "all but PREVENT ALLOW MEDIUM REMOVAL");
+    for told in all {
+        let has_action = told.flags & 1 == 1;
+        let ask = |options: u8| {
+            bench.run(
+                &[0xa3, 0x0c, options, told.opcode, told.action[0], told.action[1], 0, 0, 0xff, 0xff, 0, 0],
+                &[],
+            )
+        };
+        let (right, wrong) = if has_action { (2, 1) } else { (1, 2) };
+        assert_eq!(
+            sense_of(&ask(wrong)),
+            Some((SenseKey::IllegalRequest, asc::INVALID_FIELD_IN_CDB)),
+            "{:02x}",
+            told.opcode
+        );
+        for options in [right, 3] {
+            let one = ask(options).data_in.to_bytes();
+            assert_eq!(one[1], 0b011);
+            assert_eq!(u16::from_be_bytes([one[2], one[3]]), told.length);
+            assert_eq!(one.len(), 4 + usize::from(told.length));
+            assert_eq!(one[4], told.opcode);
+            assert!(!has_action || one[5] & 0x1f == told.action[1]);
+        }
+        let with_timeouts = ask(0x80 | right).data_in.to_bytes();
+        assert_eq!(with_timeouts[1], 0b1000_0011);
+        assert_eq!(with_timeouts.len(), 16 + usize::from(told.length));
+        assert_eq!(with_timeouts[4 + usize::from(told.length)..][..2], [0, 10]);
+    }
+}
+
+#[test]
+fn supported_operation_codes_in_detail() {
+    let bench = Bench::new();
+    let ask =
+        |cdb: [u8; 4]| bench.good(&[0xa3, 0x0c, cdb[0], cdb[1], cdb[2], cdb[3], 0, 0, 0xff, 0xff, 0, 0], &[]);
+    assert_eq!(
+        ask([1, 0x28, 0, 0])[..],
+        [0, 3, 0, 10, 0x28, 0x1a, 0xff, 0xff, 0xff, 0xff, 0x3f, 0xff, 0xff, 0]
+    );
+    assert_eq!(ask([2, 0x9e, 0, 0x10])[..6], [0, 3, 0, 16, 0x9e, 0x10]);
+    assert_eq!(ask([2, 0x9e, 0, 0x11])[..], [0, 1, 0, 0]);
+    assert_eq!(ask([2, 0x9e, 1, 0x10])[..], [0, 1, 0, 0]);
+    assert_eq!(ask([1, 0xff, 0, 0])[..], [0, 1, 0, 0]);
+    assert_eq!(ask([1, 0x1e, 0, 0])[..], [0, 1, 0, 0], "not removable");
+    let timeouts = ask([0x80, 0, 0, 0]);
+    assert_eq!(timeouts.len(), 4 + 20 * (Rows::ROWS.len() - 1));
+    assert_eq!(timeouts[4..24], [0, 0, 0, 0, 0, 2, 0, 6, 0, 10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 30]);
+    bench.fails(
+        &[0xa3, 0x0c, 4, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0],
+        &[],
+        SenseKey::IllegalRequest,
+        asc::INVALID_FIELD_IN_CDB,
+    );
+}
+
+#[test]
+fn supported_commands_follow_the_device() {
+    let mut device = RamDevice::new(1 << 20);
+    device.capabilities.discard = None;
+    let mut config = config(512);
+    config.removable = true;
+    let told: Vec<u8> = all_commands(&Bench::with(config, device)).iter().map(|told| told.opcode).collect();
+    assert!(told.contains(&0x1e) && !told.contains(&0x42));
+}
+
+#[test]
+fn supported_task_management_functions() {
+    let bench = Bench::new();
+    let ask = |flags| bench.good(&[0xa3, 0x0d, flags, 0, 0, 0, 0, 0, 0, 64, 0, 0], &[]);
+    assert_eq!(ask(0)[..], [0xde, 0x07, 0, 0]);
+    assert_eq!(ask(0x80)[..], [0xde, 0x07, 0, 0x0c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+/// Puts a range into a CDB.
+fn encode(layout: Layout, cdb: &mut [u8], lba: u64, blocks: u32) {
+    let (lba, blocks) = (lba.to_be_bytes(), blocks.to_be_bytes());
+    match layout {
+        Layout::None => {}
+        Layout::Six => {
+            cdb[1..4].copy_from_slice(&lba[5..]);
+            cdb[1] &= 0x1f;
+            cdb[4] = blocks[3];
+        }
+        Layout::Ten => {
+            cdb[2..6].copy_from_slice(&lba[4..]);
+            cdb[7..9].copy_from_slice(&blocks[2..]);
+        }
+        Layout::Twelve => {
+            cdb[2..6].copy_from_slice(&lba[4..]);
+            cdb[6..10].copy_from_slice(&blocks);
+        }
+        Layout::Sixteen => {
+            cdb[2..10].copy_from_slice(&lba);
+            cdb[10..14].copy_from_slice(&blocks);
+        }
+        Layout::CompareAndWrite => {
+            cdb[2..10].copy_from_slice(&lba);
+            cdb[13] = blocks[3];
+        }
+    }
+}
+
+/// CDBs that are mostly right: of a row, with a range that is mostly on the medium, sometimes cut or with any bit set.
+fn cdb() -> impl Strategy<Value = Vec<u8>> {
+    let lba = prop_oneof![6 => 0..40_u64, 1 => 500..514_u64, 1 => any::<u64>()];
+    let blocks = prop_oneof![6 => 0..9_u32, 1 => 0..600_u32, 1 => any::<u32>()];
+    let noise = prop::collection::vec(any::<u8>(), 20);
+    let mode_page = prop_oneof![Just(0x3f_u8), Just(0x08), Just(0x0a), any::<u8>()];
+    let row = (0..Rows::ROWS.len(), noise, lba, blocks, mode_page, 0..8_u8);
+    let fitting = row.prop_map(|(at, noise, lba, blocks, mode_page, kind)| {
+        let row = &Rows::ROWS[at];
+        let mut cdb: Vec<u8> = row.usage.iter().zip(&noise).map(|(usage, noise)| usage & noise).collect();
+        encode(row.layout, &mut cdb, lba, blocks);
+        match row.opcode {
+            0x1a | 0x5a => cdb[2..4].copy_from_slice(&[mode_page, 0]),
+            0x15 | 0x55 | 0x42 if kind < 4 => cdb[row.usage.len() - 3..].fill(0),
+            _ => {}
+        }
+        cdb[0] = row.opcode;
+        cdb[1] |= row.service_action.unwrap_or(0);
+        if kind == 7 {
+            cdb[1 + noise[0] as usize % (row.usage.len() - 1)] |= noise[1];
+        }
+        cdb
+    });
+    prop_oneof![
+        8 => fitting.clone(),
+        1 => (fitting, 0..20_usize).prop_map(|(mut cdb, len)| { cdb.resize(len, 0); cdb }),
+        1 => prop::collection::vec(any::<u8>(), 0..40),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    /// Any CDB with any data: an answer, in which all is consistent. The test device itself refuses anything out of bounds.
+    #[test]
+    fn any_cdb_is_answered(
+        cdb in cdb(),
+        data_len in prop_oneof![Just(0), Just(512), 0..9000_usize],
+        fill in any::<u8>(),
+        large in any::<bool>(),
+        removable in any::<bool>(),
+        discard in any::<bool>(),
+    ) {
+        let mut device = RamDevice::new(1 << 18);
+        if !discard {
+            device.capabilities.discard = None;
+        }
+        let mut config = config(if large { 4096 } else { 512 });
+        config.removable = removable;
+        let bench = Bench::with(config, device);
+        let before = bench.device().data.lock().unwrap().clone();
+        let response = bench.run(&cdb, &vec![fill; data_len]);
+        sense_of(&response);
+        let changed = *bench.device().data.lock().unwrap() != before;
+        let row = Rows::find(Fields(&cdb), &bench.device().capabilities, removable);
+        match row {
+            Err(_) => prop_assert_eq!(response.status, Status::CheckCondition),
+            Ok(row) => {
+                let fields = Fields(&cdb);
+                prop_assert_eq!(response.data_out_wanted, row.data_out(fields, bench.unit.block_size()));
+                prop_assert!(!changed || row.needs.writable, "{} changed the medium", row.name);
+                let within = (0..row.usage.len()).all(|at| {
+                    cdb.get(at).is_some_and(|byte| byte & !row.allowed_bits(at) == 0)
+                });
+                if !within {
+                    prop_assert_eq!(response.status, Status::CheckCondition);
+                    prop_assert!(!changed);
+                }
+                if let Data::In(field) = row.data {
+                    prop_assert!(response.data_in.len() as u64 <= field.read(fields));
+                }
+                if response.status == Status::Good && row.layout != Layout::None {
+                    let extent = row.layout.extent(fields);
+                    prop_assert!(extent.lba + extent.blocks <= bench.unit.capacity());
+                }
+                if response.status == Status::Good && matches!(row.handler, Handler::Read) {
+                    let blocks = row.layout.extent(fields).blocks;
+                    prop_assert_eq!(response.data_in.len() as u64, blocks * u64::from(bench.unit.block_size()));
+                }
+            }
+        }
+        prop_assert!(response.status == Status::Good || response.data_in.is_empty());
+        prop_assert!(bench.unit.tasks().is_empty());
+    }
+}
