@@ -50,3 +50,36 @@ fn logins_of_the_corpus_succeed() {
         assert_eq!(glint_fuzz::login(&input), !failing.contains(&name.as_str()), "{name}");
     }
 }
+
+#[test]
+fn connection() {
+    replay("connection", |input| {
+        glint_fuzz::connection(input);
+    });
+}
+
+/// Inputs about commands bring them to the driver: as many as here.
+#[test]
+fn connections_of_the_corpus_work() {
+    for (name, commands) in [
+        ("attributes", 5),
+        ("bidirectional", 2),
+        ("budget", 3),
+        ("discovery", 0),
+        ("immediate-commands", 33),
+        ("lazy-reader", 3),
+        ("login-by-hand", 1),
+        ("login-refused", 0),
+        ("management-before-commands", 3),
+        ("out-of-order", 5),
+        ("reads", 40),
+        ("window-full", 2),
+        ("writes-asked-for", 2),
+        ("writes-immediate", 12),
+        ("writes-unsolicited", 3),
+        ("writes-with-digests", 2),
+    ] {
+        let (_, input) = corpus("connection").into_iter().find(|(found, _)| found == name).unwrap();
+        assert_eq!(glint_fuzz::connection(&input), commands, "{name}");
+    }
+}

@@ -93,7 +93,9 @@ impl DataOutBuffer {
     }
 
     fn seal(&mut self) {
-        self.payload.push(self.short.split().freeze());
+        if !self.short.is_empty() {
+            self.payload.push(self.short.split().freeze());
+        }
     }
 
     /// Takes a Data-Out. An error: it is to be rejected; whether the command fails with it tells [`failure`](Self::failure).

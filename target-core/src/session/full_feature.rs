@@ -127,7 +127,7 @@ impl FullFeature {
                 let Received { header, pdu } = received;
                 let early = match pdu {
                     // Its unsolicited data may follow before its turn comes.
-                    InitiatorPdu::ScsiCommand(command) if !self.is_discovery() => {
+                    InitiatorPdu::ScsiCommand(command) if self.takes_commands() => {
                         self.take_command(link, &header, command, Place::Early).map(Early::Command)
                     }
                     pdu => Some(Early::Other(Box::new(Received { header, pdu }))),
@@ -180,6 +180,10 @@ impl FullFeature {
 
     fn is_discovery(&self) -> bool {
         self.session.session_type == SessionType::Discovery
+    }
+
+    fn takes_commands(&self) -> bool {
+        !self.is_discovery() && !self.farewell.is_under_way()
     }
 
     /// A request that is answered at once gives its place in the window back.
@@ -240,9 +244,7 @@ impl FullFeature {
                 self.keepalive.heard(now);
                 self.damaged_data_out(link, header, data);
             }
-            Some(InitiatorPdu::ScsiCommand(command))
-                if !self.is_discovery() && !self.farewell.is_under_way() =>
-            {
+            Some(InitiatorPdu::ScsiCommand(command)) if self.takes_commands() => {
                 self.keepalive.heard(now);
                 self.receive_damaged_command(link, now, header, command);
             }

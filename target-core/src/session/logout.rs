@@ -113,8 +113,11 @@ impl FullFeature {
         link.send(&self.window, &TargetPdu::Logout(response));
     }
 
-    /// Asks the initiator to log out.
+    /// Asks the initiator to log out, unless it is doing so.
     pub(super) fn request_logout(&mut self, link: &mut Link, now: Instant, seconds: u16) {
+        if self.farewell.is_under_way() {
+            return;
+        }
         self.farewell.requested = now.checked_add(Duration::from_secs(seconds.into()));
         self.send_async_message(link, EVENT_LOGOUT_REQUEST, [0, 0, seconds]);
     }

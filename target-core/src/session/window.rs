@@ -78,3 +78,7 @@ impl CommandWindow {
         self.max = self.max.plus(1);
     }
 }
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;
