@@ -2,6 +2,8 @@
 //!
 //! It has a thread and a runtime of its own, so that it answers also when the workers are busy.
 
+mod listener;
+
 use crate::server::Readiness;
 use crate::telemetry::metrics::Metrics;
 use axum::Router;
@@ -9,11 +11,15 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use listener::BoundedListener;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use tokio::sync::oneshot;
+
+/// HTTP connections at a time.
+const MOST_CONNECTIONS: usize = 64;
 
 /// What the endpoints tell about.
 #[derive(Clone)]
@@ -39,8 +45,10 @@ impl Api {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = async move {
-            let serve =
-                async { axum::serve(tokio::net::TcpListener::from_std(listener)?, routes(state)).await };
+            let serve = async {
+                let listener = tokio::net::TcpListener::from_std(listener)?;
+                axum::serve(BoundedListener::new(listener, MOST_CONNECTIONS), routes(state)).await
+            };
             tokio::select! {
                 result = serve => if let Err(error) = result {
                     tracing::error!(%error, "the API has ended");

@@ -6,6 +6,7 @@ use crate::api::{Api, ApiState};
 use crate::config::{Config, ConfigSource, Endpoint, Finding, Loaded, LogFormat};
 use crate::telemetry::logging::{self, LevelHandle};
 use crate::telemetry::metrics::Metrics;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::future::Future;
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,6 +15,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Descriptors that are needed beside those of connections.
+const SPARE_FILES: u64 = 128;
 
 /// Serves what `loaded` says until SIGTERM or SIGINT; at SIGHUP reads `source` again. Logs go to stderr; one line for each LUN goes to
 /// stdout when it can be used.
@@ -27,6 +31,7 @@ pub fn serve(source: &ConfigSource, loaded: Loaded) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    raise_file_limit(&loaded.config);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -51,6 +56,21 @@ pub fn serve(source: &ConfigSource, loaded: Loaded) -> ExitCode {
     // System calls of backends that hang must not keep the process from ending.
     runtime.shutdown_background();
     code
+}
+
+/// Lets the process have as many descriptors as it may: each connection takes one. Backends have theirs beside.
+fn raise_file_limit(config: &Config) {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+    }
+    let connections = u64::from(config.limits.max_connections);
+    if let Some(files) =
+        getrlimit(Resource::Nofile).current.filter(|files| *files < connections + SPARE_FILES)
+    {
+        tracing::warn!(files, connections, "the limit of open files may keep connections out");
+    }
 }
 
 /// Why the service did not start; what could not be applied has been told one by one.

@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::commands::Commands;
+use super::report;
 use super::session::BoundSession;
 use super::wire::Wire;
 use crate::server::limits::Limits;
@@ -155,6 +156,9 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             Poll::Ready(Ok(0)) => Err(End::PeerClosed),
             Poll::Ready(Ok(_)) => {
                 self.connection.receive(now, &mut self.wire.input);
+                while let Some(reason) = self.connection.take_rejected() {
+                    report::rejected(&self.node.metrics, reason);
+                }
                 Ok(true)
             }
             Poll::Ready(Err(error)) => Err(End::Socket(error)),

@@ -1,6 +1,7 @@
 //! How a connection ended, for logs and metrics.
 
 use super::driver::{Driver, End};
+use crate::telemetry::metrics::Metrics;
 use glint_target_core::login::LoginFailure;
 use glint_target_core::scsi::command::DeviceServer;
 use glint_target_core::session::event::CloseReason;
@@ -28,11 +29,12 @@ fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<Str
             CloseReason::LogoutRequested | CloseReason::TargetReset | CloseReason::Driver => return None,
             CloseReason::LoginFailed => return login_complaint(driver),
             CloseReason::LoginTimeout => {
+                name_initiator(driver);
                 metrics.login_failed("timeout");
                 "the login took too long"
             }
             CloseReason::ProtocolError => {
-                metrics.pdu_error("protocol");
+                metrics.pdu_error("fatal");
                 "the initiator broke the protocol"
             }
             CloseReason::HeaderDigestError => {
@@ -46,17 +48,40 @@ fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<Str
     Some(complaint.into())
 }
 
+/// Counts a PDU that was rejected, by its reason code (RFC 7143 §11.17.1).
+pub(super) fn rejected(metrics: &Metrics, reason: u8) {
+    metrics.pdu_error(match reason {
+        0x02 => "data_digest",
+        0x03 => "snack",
+        0x04 => "protocol",
+        0x05 => "command_not_supported",
+        0x06 => "too_many_immediate_commands",
+        0x07 => "task_in_progress",
+        0x09 => "invalid_field",
+        0x0c => "waiting_for_logout",
+        _ => "other",
+    });
+}
+
 /// A login that was refused from here has been told and counted.
 fn login_complaint<S: DeviceServer, F>(driver: &Driver<S, F>) -> Option<String> {
     if driver.refused {
         return None;
     }
+    name_initiator(driver);
     let failure = driver.connection.login_failure();
     driver.node.metrics.login_failed(failure.map_or("other", label));
     Some(match failure {
         Some(failure) => format!("login failed: {failure}"),
         None => "login failed".into(),
     })
+}
+
+/// The name, not proven, of an initiator whose login came to no good end.
+fn name_initiator<S: DeviceServer, F>(driver: &Driver<S, F>) {
+    if let Some(name) = driver.connection.initiator_name() {
+        driver.span.record("initiator", &**name);
+    }
 }
 
 /// The label `reason` of failed logins.

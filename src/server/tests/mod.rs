@@ -66,6 +66,19 @@ fn garbage_ends_its_connection_and_disturbs_no_other() {
 }
 
 #[test]
+fn a_pdu_that_is_rejected_is_counted() {
+    let stage = Stage::new(Limits::default());
+    let mut initiator = Initiator::session(stage.address, 1);
+    let mut snack = [0; 48];
+    snack[0] = 0x10;
+    snack[1] = 0x80;
+    initiator.socket.write_all(&snack).unwrap();
+    assert!(matches!(initiator.receive(), Some(TargetPdu::Reject(_))));
+    stage.until("it is counted", |stage| stage.metric("glint_pdu_errors_total{") == Some(1.0));
+    assert_eq!(initiator.run(TEST_UNIT_READY, 0).0, GOOD);
+}
+
+#[test]
 fn who_does_not_log_in_is_shown_out() {
     let stage = Stage::with(Limits::default(), 1 << 20, Duration::from_millis(150));
     let mut silent = Initiator::connect(stage.address);

@@ -189,6 +189,19 @@ impl Connection {
         }
     }
 
+    /// The name that the initiator has given, true or not; for logs.
+    pub fn initiator_name(&self) -> Option<&Arc<str>> {
+        match &self.phase {
+            Phase::Login(login) => login.initiator_name(),
+            Phase::FullFeature(phase) => Some(&phase.session.initiator_name),
+        }
+    }
+
+    /// The reason code of a PDU that was rejected since this was asked last, one at a time; for metrics.
+    pub fn take_rejected(&mut self) -> Option<u8> {
+        self.link.rejected.pop()
+    }
+
     /// Whether [`Event::Close`] has been given or is among the events to come.
     pub fn is_closing(&self) -> bool {
         self.link.is_closing()

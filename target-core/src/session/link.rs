@@ -19,6 +19,8 @@ pub(super) struct Link {
     ///
     /// What the initiator acknowledges with ExpStatSN is of no use to us: at ErrorRecoveryLevel 0 no status is sent again.
     pub(super) stat_sn: Serial,
+    /// Reasons of the rejects that were sent and not yet told to the driver.
+    pub(super) rejected: Vec<u8>,
     closing: bool,
 }
 

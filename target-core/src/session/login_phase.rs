@@ -119,6 +119,10 @@ impl LoginPhase {
         self.login.failure()
     }
 
+    pub(super) fn initiator_name(&self) -> Option<&Arc<str>> {
+        self.login.initiator_name()
+    }
+
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.deadline
     }
