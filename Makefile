@@ -11,7 +11,7 @@ TEST_LIMIT ?= 900
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-deps lint fuzz bindings
+.PHONY: help run build test test-deps lint fuzz bench bindings
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection SECONDS=
 		cargo run --release --locked --target "$$(rustc -vV | sed -n 's/^host: //p')" --bin '$(FUZZ)' -- \
 		-max_total_time=$(SECONDS) -timeout=10 -artifact_prefix='$(FUZZ_DIR)/' \
 		'$(FUZZ_DIR)/corpus/$(FUZZ)' '$(CURDIR)/fuzz/corpus/$(FUZZ)'
+
+bench: ## measure what a command costs in memory
+	cargo bench --locked --bench datapath
 
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind
