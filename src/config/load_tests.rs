@@ -124,6 +124,19 @@ fn the_example_is_valid_and_up_to_date() {
     }
 }
 
+/// What the README tells users to write is taken as it stands, but for where the secrets lie.
+#[test]
+fn the_readme_is_valid() {
+    let readme = include_str!("../../README.md");
+    let (_, rest) = readme.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let secrets = TempDir::new().unwrap();
+    fs::write(secrets.path().join("db-chap"), "an initiator's secret").unwrap();
+    fs::write(secrets.path().join("db-mutual"), "the target's own secret").unwrap();
+    let loaded = load(&text.replace("/run/secrets", &secrets.path().display().to_string())).unwrap();
+    assert_eq!(loaded.config.targets[0].iqn.to_string(), "iqn.2026-12.io.glint:db");
+}
+
 #[test]
 fn defaults_are_on_loopback() {
     let config = load("").unwrap().config;
