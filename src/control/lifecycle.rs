@@ -19,6 +19,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Descriptors that are needed beside those of connections.
 const SPARE_FILES: u64 = 128;
 
+/// A supervisor may signal both the process and its group: another signal to end that comes so soon is the same request.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
+
 /// Serves what `loaded` says until SIGTERM or SIGINT; at SIGHUP reads `source` again. Logs go to stderr; one line for each LUN goes to
 /// stdout when it can be used.
 ///
@@ -115,6 +118,16 @@ impl Signals {
             _ = self.interrupt.recv() => {}
         }
     }
+
+    /// Told once more, after `first`.
+    async fn end_again(&mut self, first: Instant) {
+        loop {
+            self.end().await;
+            if first.elapsed() >= ONE_REQUEST {
+                return;
+            }
+        }
+    }
 }
 
 impl<'a> Service<'a> {
@@ -151,10 +164,11 @@ impl<'a> Service<'a> {
                 }
             }
         }
+        let told = Instant::now();
         let Self { mut control, config, api, .. } = self;
         let code = tokio::select! {
             code = drain(&mut control, config.limits.drain_timeout) => code,
-            () = signals.end() => {
+            () = signals.end_again(told) => {
                 tracing::warn!("told to end a second time: ending at once");
                 ExitCode::FAILURE
             }
