@@ -30,7 +30,7 @@ pub async fn run<D: BlockDevice>(
         nexus: nexus.id,
         tag: command.tag,
         attribute: command.attribute,
-        claim: row.map_or(Claim::None, |row| row.claim(cdb)),
+        claim: row.map_or(Claim::None, |row| row.claim(cdb, &command.data_out)),
     });
     task.started().await;
     let result = serve(target, unit, nexus, command, row, &task).await;

@@ -346,6 +346,50 @@ fn nothing_comes_between_comparing_and_writing() {
 }
 
 #[test]
+fn write_same_to_the_end_keeps_others_out_of_it() {
+    let bench = Bench::new();
+    bench.device().hold(true);
+    let mut same = pin!(bench.target.execute(&bench.nexus, Bench::command(&ten(0x41, 0, 8, 0), &[0; 512])));
+    assert!(poll(same.as_mut()).is_pending());
+    let write = |lba| bench.target.execute(&bench.nexus, Bench::command(&ten(0x2a, 0, lba, 1), &[1; 512]));
+    let (mut inside, mut outside) = (pin!(write(2047)), pin!(write(7)));
+    assert!(poll(inside.as_mut()).is_pending() && poll(outside.as_mut()).is_pending());
+    let zero = format!("zero {} {}", 8 * 512, 2040 * 512);
+    assert_eq!(*bench.device().calls.lock().unwrap(), [&zero, "write 3584 512 false"]);
+    bench.device().hold(false);
+    finish(same);
+    finish(inside);
+    assert_eq!(bench.good(&ten(0x28, 0, 2047, 1), &[]), [1; 512][..]);
+}
+
+#[test]
+fn unmap_is_only_in_the_way_of_those_who_want_its_blocks_alone() {
+    let bench = Bench::new();
+    bench.device().hold(true);
+    let list = unmap_list(&[(100, 4), (0, 0), (8, 4)]);
+    let cdb = ten(0x42, 0, 0, list.len() as u16);
+    let mut unmap = pin!(bench.target.execute(&bench.nexus, Bench::command(&cdb, &list)));
+    for _ in 0..2 {
+        assert!(poll(unmap.as_mut()).is_pending());
+    }
+    let compare = |lba| {
+        let cdb = [0x89, 0, 0, 0, 0, 0, 0, 0, 0, lba, 0, 0, 0, 1, 0, 0];
+        bench.target.execute(&bench.nexus, Bench::command(&cdb, &[0; 1024]))
+    };
+    let (mut below, mut between, mut above) = (pin!(compare(7)), pin!(compare(50)), pin!(compare(104)));
+    for task in [&mut below, &mut between, &mut above] {
+        assert!(poll(task.as_mut()).is_pending());
+    }
+    assert_eq!(
+        *bench.device().calls.lock().unwrap(),
+        ["discard 51200 2048", "read 3584 512", "read 53248 512"]
+    );
+    bench.device().hold(false);
+    finish(unmap);
+    finish(between);
+}
+
+#[test]
 fn lba_status() {
     let bench = Bench::new();
     bench.good(&ten(0x2a, 0, 4, 2), &[1; 1024]);

@@ -163,7 +163,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0, 0, 0, 0, 0, 0x3f, 0xff, 0xff, 0],
             timeouts: Timeouts::LONG,
             data: Data::Out(LengthField::U16(7)),
-            claim: ClaimKind::Everything,
+            claim: ClaimKind::Listed,
             needs: Needs::DISCARD,
             handler: Handler::Later(unmap::unmap),
             ..Self::WRITE
@@ -404,7 +404,7 @@ impl<D: BlockDevice> Table<D> {
     const WRITE_SAME: Row<D> = Row {
         timeouts: Timeouts::LONG,
         data: Data::OutBy(write_same::data_out),
-        claim: ClaimKind::Exclusive,
+        claim: ClaimKind::ExclusiveToEnd,
         handler: Handler::Later(write_same::write_same),
         ..Self::WRITE
     };
