@@ -159,6 +159,19 @@ fn verify_compares_as_bytchk_says() {
 }
 
 #[test]
+fn verify_holds_little_memory_however_much_the_device_reads_at_a_time() {
+    let mut device = RamDevice::new(4 << 20);
+    device.capabilities.max_transfer = 4 << 20;
+    let bench = Bench::with(config(512), device);
+    bench.good(&sixteen(0x8f, 0, 0, 4096), &[]);
+    assert_eq!(calls(&bench), ["read 0 1048576", "read 1048576 1048576"]);
+    bench.good(&sixteen(0x8f, 0x06, 0, 2050), &[0; 512]);
+    assert_eq!(calls(&bench), ["read 0 1048576", "read 1048576 1024"]);
+    bench.good(&sixteen(0x8f, 0x02, 1, 2048), &[0; 1 << 20]);
+    assert_eq!(calls(&bench), ["read 512 1048576"]);
+}
+
+#[test]
 fn write_and_verify() {
     let bench = Bench::new();
     bench.good(&ten(0x2e, 0, 0, 1), &[1; 512]);
@@ -290,6 +303,11 @@ fn zeros_are_written_where_the_device_has_no_better_way() {
     bench.good(&ten(0x41, 0, 0, 1), &[0; 512]);
     assert_eq!(calls(&bench)[1..], ["write 0 512 false"]);
     assert_eq!(bench.good(&ten(0x28, 0, 0, 2), &[]), [[0; 512], [1; 512]].concat());
+    bench.device().geometry.lock().unwrap().size = 1 << 40;
+    let most = (256 << 20) / 512;
+    let told = bench.good(&[0x12, 1, 0xb0, 0, 64, 0], &[]);
+    assert_eq!(told[36..44], u64::from(most).to_be_bytes());
+    bench.fails(&sixteen(0x93, 1, 0, most + 1), &[], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
 }
 
 #[test]
