@@ -283,7 +283,12 @@ fn write_same_refusals() {
         bench.fails(&ten(0x41, flags, 0, 1), &[0; 512], ILLEGAL, field);
     }
     bench.fails(&sixteen(0x93, 0x11, 0, 1), &[], ILLEGAL, field);
-    bench.fails(&ten(0x41, 0, 0, 1), &[0; 511], ILLEGAL, asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT);
+    for block in [&[0; 511][..], &[0; 256], &[0; 1024], &[0; 4096], &[]] {
+        bench.fails(&ten(0x41, 8, 0, 1), block, ILLEGAL, field);
+        bench.fails(&sixteen(0x93, 8, 0, 1), block, ILLEGAL, field);
+    }
+    bench.fails(&sixteen(0x93, 1, 0, 1), &[0; 512], ILLEGAL, field);
+    assert_eq!(calls(&bench), [""; 0]);
     let mut device = RamDevice::new(1 << 20);
     device.capabilities.discard = None;
     device.geometry.lock().unwrap().size = 1 << 40;
@@ -328,8 +333,11 @@ fn compare_and_write() {
     assert_eq!(response.sense_value.unwrap().information, Some(700));
     assert_eq!(response.data_out_wanted, 2048);
     for data in [&[6; 1024][..], &[6; 2047], &[6; 4096]] {
-        bench.fails(&cdb, data, ILLEGAL, asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT);
+        let response = bench.fails(&cdb, data, ILLEGAL, asc::INVALID_FIELD_IN_CDB);
+        assert_eq!(response.sense[15..18], [0xcf, 0, 13]);
     }
+    let too_many = [0x89, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0];
+    bench.fails(&too_many, &[6; 2 * 256 * 512], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
     assert_eq!(bench.good(&ten(0x28, 0, 3, 2), &[]), new[..]);
 }
 

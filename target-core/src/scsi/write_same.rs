@@ -31,7 +31,8 @@ pub fn write_same<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<
         let most = limits::write_same_blocks(&capabilities, request.unit.block_size());
         let range = range(request.extent(), request.unit.capacity(), request.row.layout, most)?;
         let bytes = request.bytes(&range);
-        let block = request.blocks_out()?.to_bytes();
+        // A block of another length is one of another disk: an initiator that is wrong about the block size is wrong about the range too.
+        let block = request.exact_data_out()?.to_bytes();
         if bytes.is_empty() {
             return Ok(Reply::good());
         }
