@@ -11,7 +11,7 @@ TEST_LIMIT ?= 900
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-deps lint fuzz bindings
+.PHONY: help run build test test-deps lint fuzz bench bindings
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,26 @@ test: build test-deps ## run every test, those against real clients and a real G
 lint: ## check formatting and lints, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# libFuzzer with coverage feedback, on the ordinary toolchain: no sanitizer, since target-core has no unsafe code. What is found
+# stays in the target directory; copy what is worth keeping to fuzz/corpus, which `make test` replays.
+FUZZ ?= pdu
+SECONDS ?= 60
+FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ_DIR := $(TARGET_DIR)/fuzz
+
+fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection SECONDS=60
+	@scripts/install-deps fuzz
+	@mkdir -p '$(FUZZ_DIR)/corpus/$(FUZZ)'
+	cd fuzz/cargo-fuzz && RUSTFLAGS='$(FUZZ_FLAGS)' CARGO_TARGET_DIR='$(FUZZ_DIR)' \
+		cargo run --release --locked --target "$$(rustc -vV | sed -n 's/^host: //p')" --bin '$(FUZZ)' -- \
+		-max_total_time=$(SECONDS) -timeout=10 -artifact_prefix='$(FUZZ_DIR)/' \
+		'$(FUZZ_DIR)/corpus/$(FUZZ)' '$(CURDIR)/fuzz/corpus/$(FUZZ)'
+
+bench: ## measure what a command costs in memory
+	cargo bench --locked --bench datapath
 
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind

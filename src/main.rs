@@ -1,1 +1,8 @@
-fn main() {}
+//! The `glint` command.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    glint::cli::run(glint::control::serve)
+}

@@ -29,9 +29,13 @@ fn inquire(url: &str, initiator: &str) -> Finished {
     tool("iscsi-inq", ["-i", initiator, url], LIMIT)
 }
 
-/// A session that reads for some seconds and fails if its connection is lost.
+/// A session that has begun to read, does so for some seconds, and fails if its connection is lost.
 fn busy_session(url: &str, seconds: u32) -> Process {
-    Process::start(Command::new("iscsi-perf").args(["-m", "4", "-x", "0", "-t", &seconds.to_string(), url]))
+    let seconds = seconds.to_string();
+    let mut session =
+        Process::start(Command::new("iscsi-perf").args(["-m", "4", "-x", "0", "-t", &seconds, url]));
+    session.wait_for_line("that it reads", LIMIT, |line| line.contains("will run"));
+    session
 }
 
 fn assert_undisturbed(session: Process) {

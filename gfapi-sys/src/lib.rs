@@ -1,11 +1,11 @@
 //! Raw bindings to libgfapi, the client library of GlusterFS, loaded at run time.
 //!
-//! Nothing links against libgfapi: [`library`] opens it when the first gluster volume is used, so that glint builds and runs
-//! without GlusterFS. The declarations are bindgen's, from an allow-list; `make bindings` writes them anew and
-//! `tests/abi.rs` compares them with the installed header.
+//! Nothing links against libgfapi: [`library`] opens it when the first gluster volume is used, so that glint
+//! builds and runs without GlusterFS. The declarations are bindgen's, from an allow-list; `make bindings`
+//! writes them anew and `tests/abi.rs` compares them with the installed header.
 //!
-//! The asynchronous calls are those whose callback carries the attributes before and after (symbol version `GFAPI_6.0`,
-//! GlusterFS 6 and later).
+//! The asynchronous calls are those whose callback carries the attributes before and after (symbol version
+//! `GFAPI_6.0`, GlusterFS 6 and later).
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -25,8 +25,8 @@ pub use bindings::*;
 /// The name under which the dynamic linker knows libgfapi.
 pub const SONAME: &str = "libgfapi.so.0";
 
-/// A function that came with GlusterFS 6, and with it the asynchronous calls in the form that is bound here. An older library
-/// has them under the same names with another callback, so its presence must be checked.
+/// A function that came with GlusterFS 6, and with it the asynchronous calls in the form that is bound here.
+/// An older library has them under the same names with another callback, so its presence must be checked.
 const SINCE_6: &str = "glfs_fsetattr";
 
 /// libgfapi could not be loaded.
@@ -49,8 +49,8 @@ pub enum LoadError {
     },
 }
 
-/// The loaded library. The first call opens it; a failure is not remembered, so that a later call succeeds once the package
-/// has been installed.
+/// The loaded library. The first call opens it; a failure is not remembered, so that a later call succeeds
+/// once the package has been installed.
 ///
 /// # Errors
 /// [`LoadError`], which names the package to install.
@@ -76,7 +76,8 @@ fn load(name: &str) -> Result<Symbols, LoadError> {
     let too_old = |error: libloading::Error| LoadError::TooOld { reason: Causes(&error).to_string() };
     // SAFETY: only the address is looked up; the type of the symbol does not matter.
     unsafe { library.get::<*const ()>(SINCE_6) }.map_err(too_old)?;
-    // SAFETY: the signatures are those of the header of GlusterFS 6 and later, which the check above has found.
+    // SAFETY: the signatures are those of the header of GlusterFS 6 and later, which the check above has
+    // found.
     unsafe { Symbols::from_library(library) }.map_err(too_old)
 }
 

@@ -1,5 +1,6 @@
-//! The committed bindings against the installed header and library: sizes, offsets, constants, every function's signature and
-//! symbol version. Needs a C compiler and the header (packages gcc, pkg-config and libglusterfs-dev), not libclang.
+//! The committed bindings against the installed header and library: sizes, offsets, constants, every
+//! function's signature and symbol version. Needs a C compiler and the header (packages gcc, pkg-config and
+//! libglusterfs-dev), not libclang.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -120,7 +121,8 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Compiles `source` against the installed header, with warnings as errors, runs it, and returns what it prints.
+/// Compiles `source` against the installed header, with warnings as errors, runs it, and returns what it
+/// prints.
 fn compile_and_run(source: &str) -> String {
     let flags = run(Command::new("pkg-config").args(["--cflags", "glusterfs-api >= 7.6"]));
     let directory = tempfile::tempdir().unwrap();

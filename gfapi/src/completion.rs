@@ -1,8 +1,9 @@
 //! The way from a callback back to the thread that asked.
 //!
-//! A callback runs on a thread of libgfapi. Waking a task from there costs a cross-thread wake-up per I/O; instead the
-//! callback pushes the task's waker onto the queue of the thread that began the operation, and writes that queue's eventfd
-//! only when the queue was idle. The thread's event loop watches the eventfd and drains the queue in one go.
+//! A callback runs on a thread of libgfapi. Waking a task from there costs a cross-thread wake-up per I/O;
+//! instead the callback pushes the task's waker onto the queue of the thread that began the operation, and
+//! writes that queue's eventfd only when the queue was idle. The thread's event loop watches the eventfd and
+//! drains the queue in one go.
 
 use std::{
     cell::RefCell,
@@ -24,17 +25,18 @@ thread_local! {
 
 /// The completions of the operations that one thread began.
 ///
-/// Its descriptor ([`AsFd`]) is an eventfd. Register that with the thread's event loop and call [`drain`](Self::drain) whenever it becomes readable (with
-/// an edge-triggered loop: clear the readiness first, then drain). Dropping the queue detaches it: operations still in flight then
-/// wake their tasks directly, so none is lost.
+/// Its descriptor ([`AsFd`]) is an eventfd. Register that with the thread's event loop and call
+/// [`drain`](Self::drain) whenever it becomes readable (with an edge-triggered loop: clear the readiness
+/// first, then drain). Dropping the queue detaches it: operations still in flight then wake their tasks
+/// directly, so none is lost.
 #[derive(Debug)]
 pub struct CompletionQueue {
     home: Arc<Home>,
 }
 
 impl CompletionQueue {
-    /// Makes a queue and lets the calling thread's operations complete through it, from those that begin now. It takes the
-    /// place of a queue attached before.
+    /// Makes a queue and lets the calling thread's operations complete through it, from those that begin now.
+    /// It takes the place of a queue attached before.
     ///
     /// # Errors
     /// When no eventfd can be had.
@@ -44,7 +46,8 @@ impl CompletionQueue {
         Ok(Self { home })
     }
 
-    /// Drains the queue whenever there is something in it, without end; for the tokio runtime that runs on the attached thread.
+    /// Drains the queue whenever there is something in it, without end; for the tokio runtime that runs on
+    /// the attached thread.
     ///
     /// # Errors
     /// When the runtime does not take, or no longer serves, the eventfd.
@@ -52,7 +55,8 @@ impl CompletionQueue {
     pub async fn run(self) -> io::Result<std::convert::Infallible> {
         use tokio::io::{Interest, unix::AsyncFd};
 
-        // SAFETY: the eventfd is open, the same one throughout, and outlives the registration: `self` keeps it.
+        // SAFETY: the eventfd is open, the same one throughout, and outlives the registration: `self` keeps
+        // it.
         let eventfd = unsafe { AsyncFd::register_with_interest(self.as_fd(), Interest::READABLE) }?;
         loop {
             eventfd.readable().await?.clear_ready();
@@ -111,7 +115,8 @@ impl Home {
     /// Lets the thread of this queue wake `waker`.
     pub(crate) fn push(&self, waker: Waker) {
         self.woken.push(waker);
-        // SeqCst on both sides: either `drain` finds the waker, or it had re-armed before this swap, which then signals.
+        // SeqCst on both sides: either `drain` finds the waker, or it had re-armed before this swap, which
+        // then signals.
         if !self.signalled.swap(true, Ordering::SeqCst) {
             self.signal();
         }
@@ -126,7 +131,8 @@ impl Home {
     }
 
     fn signal(&self) {
-        // The only failure of an eventfd write of 1 is a counter that is full, and then it is readable anyway.
+        // The only failure of an eventfd write of 1 is a counter that is full, and then it is readable
+        // anyway.
         while rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes()) == Err(Errno::INTR) {}
     }
 

@@ -13,14 +13,17 @@ pub struct VolumeConfig {
     pub log_file: Option<PathBuf>,
     /// What libgfapi logs.
     pub log_level: LogLevel,
-    /// Options for the client's translators, applied over what the volume's description says. They are verified once connected.
+    /// Options for the client's translators, applied over what the volume's description says. They are
+    /// verified once connected.
     pub options: Vec<TranslatorOption>,
-    /// Threads that submit I/O; 0 counts as 1. One suffices for most: submitting is cheap unless writes are large.
+    /// Threads that submit I/O; 0 counts as 1. One suffices for most: submitting is cheap unless writes are
+    /// large.
     pub submit_threads: usize,
 }
 
 impl VolumeConfig {
-    /// The usual configuration: writes are not acknowledged before the bricks have them, no log, one submit thread.
+    /// The usual configuration: writes are not acknowledged before the bricks have them, no log, one submit
+    /// thread.
     #[must_use]
     pub fn new(volume: impl Into<String>, hosts: Vec<Host>) -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! The control thread: makes a volume's blocking calls, one after the other.
 //!
-//! They have a thread of their own, so that an allocation map or a slow `open` never delays the submission of I/O.
+//! They have a thread of their own, so that an allocation map or a slow `open` never delays the submission of
+//! I/O.
 
 use std::{
     panic::{self, AssertUnwindSafe},

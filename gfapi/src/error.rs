@@ -97,7 +97,8 @@ impl Error {
         move |_| Self::os(operation, Errno::INVAL)
     }
 
-    /// The error number of the last call on this thread, right after it failed. A call that fails without one counts as EIO.
+    /// The error number of the last call on this thread, right after it failed. A call that fails without one
+    /// counts as EIO.
     pub(crate) fn last(operation: &'static str) -> Self {
         Self::Os { operation, errno: last_errno() }
     }

@@ -72,10 +72,12 @@ impl File {
         Self { open: Arc::new(Open { volume, submitter, fd, closed: OnceLock::new() }) }
     }
 
-    /// Reads `len` bytes at `offset`; fewer only at the end of the file. The buffer is the one that libgfapi filled.
+    /// Reads `len` bytes at `offset`; fewer only at the end of the file. The buffer is the one that libgfapi
+    /// filled.
     ///
     /// # Errors
-    /// What the bricks say; ENOMEM where there is no memory for the buffer; EINVAL for an offset beyond `i64`.
+    /// What the bricks say; ENOMEM where there is no memory for the buffer; EINVAL for an offset beyond
+    /// `i64`.
     pub async fn read(&self, offset: u64, len: usize) -> Result<Bytes, Error> {
         let offset = signed("pread", offset)?;
         if len == 0 {
@@ -88,9 +90,10 @@ impl File {
         Ok(reading.take_read_buffer(got))
     }
 
-    /// Writes `data`, part after part, at `offset`; says how many bytes were written. With `dsync` they are on stable
-    /// storage at completion (not on a sharded volume, see [`Volume::is_sharded`](crate::Volume::is_sharded)).
-    /// The parts are shared, not copied, and released as soon as libgfapi has taken them.
+    /// Writes `data`, part after part, at `offset`; says how many bytes were written. With `dsync` they are
+    /// on stable storage at completion (not on a sharded volume, see
+    /// [`Volume::is_sharded`](crate::Volume::is_sharded)). The parts are shared, not copied, and released as
+    /// soon as libgfapi has taken them.
     ///
     /// # Errors
     /// What the bricks say; after an error part of the data may have been written.
@@ -117,7 +120,8 @@ impl File {
         Op::start(&self.open, Request::Sync).await.map(drop)
     }
 
-    /// Frees the range, which then reads as zeros; the file keeps its size. At most 64 MiB at a time keeps the bricks responsive.
+    /// Frees the range, which then reads as zeros; the file keeps its size. At most 64 MiB at a time keeps
+    /// the bricks responsive.
     ///
     /// # Errors
     /// EOPNOTSUPP where a brick's file system has no holes, and others.
@@ -161,11 +165,12 @@ impl File {
         Ok(self.stat().await?.size)
     }
 
-    /// Allocates space for the range. Without `keep_size` a range that ends beyond the file makes it longer. Blocks the volume's other
-    /// control calls, but not its I/O.
+    /// Allocates space for the range. Without `keep_size` a range that ends beyond the file makes it longer.
+    /// Blocks the volume's other control calls, but not its I/O.
     ///
     /// # Errors
-    /// EOPNOTSUPP for `keep_size` on a sharded volume or where a brick's file system cannot, ENOSPC, and others.
+    /// EOPNOTSUPP for `keep_size` on a sharded volume or where a brick's file system cannot, ENOSPC, and
+    /// others.
     pub async fn fallocate(&self, keep_size: bool, offset: u64, len: u64) -> Result<(), Error> {
         let (fd, offset, len) = (self.open.fd, signed("fallocate", offset)?, unsigned("fallocate", len)?);
         self.open.volume.control.call(move |instance| instance.fallocate(fd, keep_size, offset, len)).await
@@ -179,7 +184,8 @@ impl File {
         self.seek(offset, libc::SEEK_DATA).await
     }
 
-    /// The offset of the first hole at or after `offset`, the end of the file counting as one; `None` beyond the end.
+    /// The offset of the first hole at or after `offset`, the end of the file counting as one; `None` beyond
+    /// the end.
     ///
     /// # Errors
     /// As [`seek_data`](Self::seek_data).
@@ -201,9 +207,9 @@ impl File {
         self.open.volume.control.call(move |instance| instance.fgetxattr(fd, &name)).await
     }
 
-    /// Waits for the operations in flight, those of dropped futures included, and closes the file.
-    /// With a brick that hangs this takes as long as GlusterFS waits for it; a caller that cannot wait drops the future, and the file is
-    /// closed in the background.
+    /// Waits for the operations in flight, those of dropped futures included, and closes the file. With a
+    /// brick that hangs this takes as long as GlusterFS waits for it; a caller that cannot wait drops the
+    /// future, and the file is closed in the background.
     ///
     /// # Errors
     /// What libgfapi says; the file is closed all the same.

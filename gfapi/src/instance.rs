@@ -10,7 +10,7 @@ use glint_gfapi_sys::{Symbols, glfs, glfs_fd};
 use rustix::io::Errno;
 
 use crate::{
-    Error, TranslatorOption, VolumeConfig,
+    Error, TranslatorOption, VolumeConfig, reach,
     volfile::{self, Translator},
 };
 
@@ -24,7 +24,8 @@ pub(crate) struct Instance {
     fs: NonNull<glfs>,
 }
 
-// SAFETY: libgfapi locks its `glfs_t` internally; any thread may use it at any time between `glfs_new` and `glfs_fini`.
+// SAFETY: libgfapi locks its `glfs_t` internally; any thread may use it at any time between `glfs_new` and
+// `glfs_fini`.
 unsafe impl Send for Instance {}
 // SAFETY: as above.
 unsafe impl Sync for Instance {}
@@ -42,6 +43,7 @@ impl Instance {
     /// A client that is configured but not yet connected.
     pub(crate) fn new(config: &VolumeConfig) -> Result<Self, Error> {
         let symbols = glint_gfapi_sys::library()?;
+        reach::any_of(&config.hosts)?;
         let name = c_string("new", &config.volume)?;
         // SAFETY: the name is a C string; libgfapi copies it.
         let fs =
@@ -66,9 +68,6 @@ impl Instance {
         check(LOG, unsafe {
             self.symbols.glfs_set_logging(self.fs.as_ptr(), log_file.as_ptr(), config.log_level as i32)
         })?;
-        if config.hosts.is_empty() {
-            return Err(Error::os("set_volfile_server", Errno::INVAL));
-        }
         for host in &config.hosts {
             let name = c_string("set_volfile_server", &host.name)?;
             // SAFETY: a live instance and C strings, which libgfapi copies.
@@ -103,7 +102,8 @@ impl Instance {
         })
     }
 
-    /// Connects, and verifies the options. Takes until the bricks have answered, or as long as libgfapi tries.
+    /// Connects, and verifies the options. Takes until the bricks have answered, or as long as libgfapi
+    /// tries.
     pub(crate) fn connect(&self, options: &[TranslatorOption]) -> Result<(), Error> {
         // SAFETY: a live instance that has not been initialised.
         check("init", unsafe { self.symbols.glfs_init(self.fs.as_ptr()) })?;
@@ -117,7 +117,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Setting an option never fails, not even for a translator that is absent; so look at what the translator has.
+    /// Setting an option never fails, not even for a translator that is absent; so look at what the
+    /// translator has.
     fn verify(&self, option: &TranslatorOption, translator: &str) -> Result<(), Error> {
         let path = format!("{META}/{translator}/options/{}", option.key);
         let found = match self.read_small(&path) {
@@ -136,8 +137,8 @@ impl Instance {
         })
     }
 
-    /// Lets the calling thread act as root towards the bricks, whatever the process runs as. libgfapi then also need
-    /// not ask for the process' identity in each operation.
+    /// Lets the calling thread act as root towards the bricks, whatever the process runs as. libgfapi then
+    /// also need not ask for the process' identity in each operation.
     pub(crate) fn become_root(&self) -> Result<(), Error> {
         // SAFETY: these only set variables of the calling thread; an empty list is not read.
         unsafe {
@@ -152,8 +153,8 @@ impl Instance {
         Ok(volfile::translators(&String::from_utf8_lossy(&self.volfile()?)))
     }
 
-    /// The volume's description. libgfapi copies as many bytes as the buffer has, also beyond the description's end; so
-    /// the buffer must not be larger than it.
+    /// The volume's description. libgfapi copies as many bytes as the buffer has, also beyond the
+    /// description's end; so the buffer must not be larger than it.
     fn volfile(&self) -> Result<Vec<u8>, Error> {
         let get = |buffer: &mut [u8]| {
             // SAFETY: the buffer has the length that is given; with none, nothing is written to it.
@@ -161,7 +162,8 @@ impl Instance {
                 self.symbols.glfs_get_volfile(self.fs.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
             }
         };
-        // It may be replaced by a longer one between the question for its size and that for its text, but hardly ever.
+        // It may be replaced by a longer one between the question for its size and that for its text, but
+        // hardly ever.
         for _ in 0..4 {
             let missing = get(&mut []).unsigned_abs();
             let mut volfile = vec![0_u8; missing];
@@ -236,7 +238,8 @@ impl Instance {
         Ok(unsafe { stat.assume_init() })
     }
 
-    /// The extended attribute `name`, at most 64 KiB of it as the bricks' kernel allows; `None` where the file does not have it.
+    /// The extended attribute `name`, at most 64 KiB of it as the bricks' kernel allows; `None` where the
+    /// file does not have it.
     pub(crate) fn fgetxattr(&self, fd: Fd, name: &CStr) -> Result<Option<Vec<u8>>, Error> {
         let mut value = vec![0_u8; 65_536];
         // SAFETY: an open descriptor, a C string and a buffer of the length that is given.

@@ -75,8 +75,8 @@ pub(crate) struct Op {
     /// Keeps the descriptor open until the operation is complete.
     file: Arc<Open>,
     name: &'static str,
-    /// Who may touch this changes hands: the creator until the operation is queued; the submit thread until it
-    /// calls libgfapi; the future once `result` is set.
+    /// Who may touch this changes hands: the creator until the operation is queued; the submit thread until
+    /// it calls libgfapi; the future once `result` is set.
     request: UnsafeCell<Request>,
     /// What libgfapi returned, or minus the error number.
     result: AtomicI64,
@@ -86,8 +86,9 @@ pub(crate) struct Op {
     home: Option<Arc<Home>>,
 }
 
-// SAFETY: `request` is the only part that is not already `Sync`, and has one user at a time, as said there. Each hand-over
-// synchronises: the queue's push and pop, libgfapi's own passing on to its threads, and the release of `result`.
+// SAFETY: `request` is the only part that is not already `Sync`, and has one user at a time, as said there.
+// Each hand-over synchronises: the queue's push and pop, libgfapi's own passing on to its threads, and the
+// release of `result`.
 unsafe impl Sync for Op {}
 
 impl Op {
@@ -111,7 +112,8 @@ impl Op {
         if self.abandoned.load(Ordering::Relaxed) {
             return;
         }
-        // The callback may run, and end the operation, before the call returns; `self` keeps it and the descriptor.
+        // The callback may run, and end the operation, before the call returns; `self` keeps it and the
+        // descriptor.
         let data = Arc::into_raw(Arc::clone(&self)).cast_mut().cast::<c_void>();
         // SAFETY: popped from the queue and not yet submitted, so this thread is the request's only user.
         let request = unsafe { &mut *self.request.get() };
@@ -146,7 +148,8 @@ impl Op {
 /// Calls the function of libgfapi for `request`.
 ///
 /// # Safety
-/// `fd` is open; `data` came from `Arc::<Op>::into_raw` and stands for a reference to the operation that owns `request`.
+/// `fd` is open; `data` came from `Arc::<Op>::into_raw` and stands for a reference to the operation that owns
+/// `request`.
 unsafe fn call(
     symbols: &Symbols,
     fd: *mut glfs_fd_t,
@@ -158,11 +161,13 @@ unsafe fn call(
     match request {
         Request::Read { buffer, offset, len } => {
             let len = (*len).min(buffer.capacity());
-            // SAFETY: the buffer belongs to the operation, which outlives the callback, and nobody touches it before.
+            // SAFETY: the buffer belongs to the operation, which outlives the callback, and nobody touches it
+            // before.
             unsafe { symbols.glfs_pread_async(fd, buffer.as_mut_ptr().cast(), len, *offset, 0, then, data) }
         }
         Request::Write { parts, offset, flags } => {
-            // Out of the operation: the parts are needed until the call returns, and are freed then, not at completion.
+            // Out of the operation: the parts are needed until the call returns, and are freed then, not at
+            // completion.
             let parts = std::mem::take(parts);
             vectors.clear();
             vectors.extend(
@@ -171,7 +176,8 @@ unsafe fn call(
                     .map(|part| iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() }),
             );
             let count = c_int::try_from(vectors.len()).unwrap_or(c_int::MAX);
-            // SAFETY: the vectors describe `parts`, which libgfapi only reads, and only during the call: it copies them.
+            // SAFETY: the vectors describe `parts`, which libgfapi only reads, and only during the call: it
+            // copies them.
             unsafe { symbols.glfs_pwritev_async(fd, vectors.as_ptr(), count, *offset, *flags, then, data) }
         }
         // SAFETY: for all of these: an open descriptor, and no memory involved but `data`.
@@ -191,7 +197,8 @@ unsafe fn call(
     }
 }
 
-/// libgfapi's callback. It calls nothing of libgfapi: dropping the last reference to a file only queues its closing.
+/// libgfapi's callback. It calls nothing of libgfapi: dropping the last reference to a file only queues its
+/// closing.
 ///
 /// # Safety
 /// Called by libgfapi, once, with the `data` that was given to it at submission.
@@ -223,8 +230,8 @@ impl InFlight {
         if self.op.poll_result().is_pending() {
             return Bytes::new();
         }
-        // SAFETY: the operation is complete, so libgfapi and the submit thread are done with the request; and this future,
-        // borrowed mutably, is the only one.
+        // SAFETY: the operation is complete, so libgfapi and the submit thread are done with the request; and
+        // this future, borrowed mutably, is the only one.
         match unsafe { &mut *self.op.request.get() } {
             Request::Read { buffer, .. } => {
                 let mut buffer = std::mem::take(buffer);

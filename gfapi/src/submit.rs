@@ -1,7 +1,7 @@
 //! The submit threads: hand operations to libgfapi.
 //!
-//! A submission may block (after a change of the volume's options every open file is migrated first), and the identity
-//! towards the bricks belongs to the thread; so submissions come from dedicated threads only.
+//! A submission may block (after a change of the volume's options every open file is migrated first), and the
+//! identity towards the bricks belongs to the thread; so submissions come from dedicated threads only.
 
 use std::{
     io,
@@ -48,7 +48,8 @@ impl Submitter {
         self.wake();
     }
 
-    /// Ends the thread. Nothing is queued any more: an operation keeps its volume, which is what calls this when it goes.
+    /// Ends the thread. Nothing is queued any more: an operation keeps its volume, which is what calls this
+    /// when it goes.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.wake();

@@ -20,8 +20,8 @@ use crate::{
 
 /// A GlusterFS volume, connected. Cheap to clone; all clones and all open files share one client.
 ///
-/// When the last clone and the last file are gone, the client is taken down in the background, which takes some ten seconds; a
-/// process that ends need not wait for it.
+/// When the last clone and the last file are gone, the client is taken down in the background, which takes
+/// some ten seconds; a process that ends need not wait for it.
 #[derive(Clone)]
 pub struct Volume {
     shared: Arc<Shared>,
@@ -39,7 +39,8 @@ pub(crate) struct Shared {
 /// How to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Bypass the caches of client and bricks (`O_DIRECT`). Offsets and lengths must then be multiples of the bricks' sector.
+    /// Bypass the caches of client and bricks (`O_DIRECT`). Offsets and lengths must then be multiples of the
+    /// bricks' sector.
     pub direct: bool,
     /// Open for reading only.
     pub read_only: bool,
@@ -83,9 +84,11 @@ impl Volume {
     /// Connects to a volume and verifies that the configured options have taken effect.
     ///
     /// # Errors
-    /// [`Error::Library`] where libgfapi is missing, [`Error::Option`], or what libgfapi says: ENOENT for a volume
-    /// that is not there or not started, ENOTCONN for hosts that do not answer. libgfapi may take minutes to give up; a caller that
-    /// cannot wait drops the future, and the attempt ends in the background.
+    /// [`Error::Library`] where libgfapi is missing, [`Error::Option`], or what libgfapi says: ENOENT for a
+    /// volume that is not there or not started, ECONNREFUSED, ETIMEDOUT and the like for hosts that do not
+    /// answer. libgfapi may take minutes to give up on bricks; a caller that cannot wait drops the future, and
+    /// the attempt ends in the background. libgfapi leaks a few threads with each attempt that fails although
+    /// a host answers, so try again with growing pauses.
     pub async fn connect(config: VolumeConfig) -> Result<Self, Error> {
         Control::start(config).await
     }
@@ -186,8 +189,9 @@ impl Volume {
         self.shared.control.call(|instance| instance.translators()).await
     }
 
-    /// Whether files of the volume are split into shards. Then FUA must be write + [`File::fdatasync`], `SEEK_DATA` is missing, and
-    /// only one client may change the size. (The shard translator hides its attributes, so a file cannot tell.)
+    /// Whether files of the volume are split into shards. Then FUA must be write + [`File::fdatasync`],
+    /// `SEEK_DATA` is missing, and only one client may change the size. (The shard translator hides its
+    /// attributes, so a file cannot tell.)
     ///
     /// # Errors
     /// As [`translators`](Self::translators).

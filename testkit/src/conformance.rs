@@ -31,18 +31,16 @@ fn parse(output: &str) -> Outcome {
     tests.next();
     for test in tests {
         let (name, report) = test.split_once(" ...").unwrap_or((test, ""));
-        let report = report.split("\nSuite: ").next().unwrap_or_default();
-        let report = report.split("\nRun Summary:").next().unwrap_or_default();
-        // What a suite says while it cleans up comes right behind its last verdict.
-        let verdict = |word: &str| report.lines().any(|line| line.starts_with(word));
-        let list = if verdict("FAILED") {
-            &mut outcome.failed
-        } else if !verdict("passed") {
-            &mut outcome.unfinished
-        } else if report.contains("[SKIPPED]") {
-            &mut outcome.skipped
-        } else {
-            &mut outcome.passed
+        // What a suite says while it cleans up comes right behind its last verdict, and is no part of the test.
+        let is_verdict = |line: &&str| line.starts_with("passed") || line.starts_with("FAILED");
+        let verdict = report.lines().find(is_verdict);
+        let skips =
+            report.lines().take_while(|line| !is_verdict(line)).any(|line| line.contains("[SKIPPED]"));
+        let list = match verdict {
+            None => &mut outcome.unfinished,
+            Some(verdict) if verdict.starts_with("FAILED") => &mut outcome.failed,
+            Some(_) if skips => &mut outcome.skipped,
+            Some(_) => &mut outcome.passed,
         };
         list.push(name.to_owned());
     }
@@ -57,10 +55,11 @@ mod tests {
     fn tells_a_skipped_test_from_a_passed_one() {
         let output = "\n\nSuite: Unmap\n  Test: Simple ...passed\n  Test: VPD ...    [SKIPPED] UNMAP is not implemented.\npassed\n  \
                       Test: ZeroBlocks ...    [FAILED] UNMAP failed\nFAILED\n    1. test_unmap.c:12  - CU_ASSERT_EQUAL(ret,0)\n  \
+                      Test: Last ...passed    [SKIPPED] while cleaning up\n\n\nSuite: Other\n  \
                       Test: Late ...\n\nRun Summary:    Type  Total    Ran Passed Failed Inactive\n";
         let names = |name: &str| vec![name.to_owned()];
         let expected = Outcome {
-            passed: names("Simple"),
+            passed: vec!["Simple".to_owned(), "Last".to_owned()],
             skipped: names("VPD"),
             failed: names("ZeroBlocks"),
             unfinished: names("Late"),

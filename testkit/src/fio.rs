@@ -26,6 +26,7 @@ impl Default for Verify {
 impl Verify {
     /// Write at random places of the LUN at `url`, each request with its CRC32C, then read all of it back. Panics on the
     /// first block that differs and on any I/O error.
+    #[track_caller]
     pub fn run(&self, url: &str) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut fio = Command::new(paths::tool("fio/fio"));

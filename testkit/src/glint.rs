@@ -81,15 +81,18 @@ impl Builder {
     }
 
     /// Start with flags alone.
+    #[track_caller]
     pub fn start(self) -> Glint {
         self.launch(None)
     }
 
     /// Start with a configuration file: `targets` is its TOML from the first `[[target]]` on, the rest is added.
+    #[track_caller]
     pub fn start_with_config(self, targets: &str) -> Glint {
         self.launch(Some(targets))
     }
 
+    #[track_caller]
     fn launch(self, targets: Option<&str>) -> Glint {
         let general = General {
             file: self.dir.path().join("glint.toml"),
@@ -167,6 +170,7 @@ impl Glint {
     }
 
     /// A glint that serves one volume, in the form of the command line.
+    #[track_caller]
     pub fn with_volume(volume: &str) -> Self {
         Builder::new().volume(volume).start()
     }
@@ -218,6 +222,7 @@ impl Glint {
     }
 
     /// Ask it to drain, and return how it exited; panics when that takes longer than the 10 s it has.
+    #[track_caller]
     pub fn terminate(&mut self) -> ExitStatus {
         self.process.signal(Signal::TERM);
         self.process.wait(STOP_LIMIT)
@@ -229,12 +234,14 @@ impl Glint {
     }
 
     /// Start it again as it was started first, same ports and files, after [`Glint::kill`] or [`Glint::terminate`].
+    #[track_caller]
     pub fn start_again(&mut self) {
         assert!(self.process.try_wait().is_some(), "glint still runs");
         self.process = serve(&self.launcher, &self.arguments);
     }
 
     /// Panics, with its log, unless it still runs.
+    #[track_caller]
     pub fn assert_alive(&mut self) {
         if let Some(status) = self.process.try_wait() {
             panic!("glint ended, {status}:\n{}", self.log());
@@ -262,10 +269,12 @@ impl Glint {
 }
 
 /// Run `glint` with these arguments to its end.
+#[track_caller]
 pub fn run(arguments: &[&str]) -> Finished {
     tools::run(Command::new(paths::glint()).args(arguments), Duration::from_secs(20))
 }
 
+#[track_caller]
 fn serve(launcher: &[PathBuf], arguments: &[String]) -> Process {
     let (program, rest) = launcher.split_first().expect("a launcher is at least the binary");
     let mut process = Process::start(Command::new(program).args(rest).args(arguments));

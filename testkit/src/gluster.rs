@@ -1,8 +1,9 @@
 //! A real GlusterFS on this machine: glusterd with bricks in directories, and the means to break them.
 //!
-//! Every [`GlusterCluster`] is complete in itself: it listens on a loopback address of its own, and its processes live in a PID
-//! and mount namespace that the kernel takes down when the cluster is dropped or the test process dies, however it dies. So
-//! clusters run side by side and leave nothing behind. It takes root, as GlusterFS' bricks do anyway.
+//! Every [`GlusterCluster`] is complete in itself: it listens on a loopback address of its own, and its
+//! processes live in a PID and mount namespace that the kernel takes down when the cluster is dropped or the
+//! test process dies, however it dies. So clusters run side by side and leave nothing behind. It takes root,
+//! as GlusterFS' bricks do anyway.
 
 use std::{
     collections::hash_map::RandomState,
@@ -27,7 +28,8 @@ pub const PORT: u16 = 24007;
 /// How long a daemon may take to start, stop or come back.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Options that a volume for block files needs whatever its kind: caches off, direct I/O down to the bricks, unprivileged clients.
+/// Options that a volume for block files needs whatever its kind: caches off, direct I/O down to the bricks,
+/// unprivileged clients.
 const BLOCK_OPTIONS: &[(&str, &str)] = &[
     ("performance.quick-read", "off"),
     ("performance.read-ahead", "off"),
@@ -50,8 +52,9 @@ const REPLICA_OPTIONS: &[(&str, &str)] = &[
     ("cluster.locking-scheme", "granular"),
 ];
 
-/// What the first process of a cluster's namespace runs. It ends when its input does, which is when the test process lets go of
-/// it or dies, and everything in the namespace ends with it. Until then it waits for, and so reaps, whatever dies.
+/// What the first process of a cluster's namespace runs. It ends when its input does, which is when the test
+/// process lets go of it or dies, and everything in the namespace ends with it. Until then it waits for, and
+/// so reaps, whatever dies.
 const INIT: &str = r#"
 mkdir -p /var/log/glusterfs /var/run/gluster
 mount --bind "$1/log" /var/log/glusterfs
@@ -225,7 +228,8 @@ impl GlusterCluster {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The end of its input ends the namespace's first process, and the kernel waits for the others before `unshare` sees it.
+        // The end of its input ends the namespace's first process, and the kernel waits for the others before
+        // `unshare` sees it.
         drop(self.namespace.stdin.take());
         // Only fails where it has been waited for already.
         let _ = self.namespace.wait();
@@ -304,21 +308,31 @@ impl GlusterVolume {
         self.wait_online()
     }
 
-    /// Waits until the self-heal daemon has brought all bricks to the same state.
+    /// Has the self-heal daemon bring all bricks to the same state, and waits until it has.
     ///
     /// # Errors
     /// When that takes longer than a minute.
     pub fn wait_healed(&self) -> io::Result<()> {
         wait_until(|| {
-            for brick in &self.bricks {
-                for index in ["xattrop", "dirty"] {
-                    if entries_to_heal(&brick.join(".glusterfs/indices").join(index))? > 0 {
-                        return Ok(false);
-                    }
+            if self.is_healed()? {
+                return Ok(true);
+            }
+            // By itself the daemon looks when a brick comes up, which may be too early, and then every ten
+            // minutes. It refuses while it is not yet connected to a brick.
+            let _ = self.cluster.gluster(&["volume", "heal", &self.name]);
+            Ok(false)
+        })
+    }
+
+    fn is_healed(&self) -> io::Result<bool> {
+        for brick in &self.bricks {
+            for index in ["xattrop", "dirty"] {
+                if entries_to_heal(&brick.join(".glusterfs/indices").join(index))? > 0 {
+                    return Ok(false);
                 }
             }
-            Ok(true)
-        })
+        }
+        Ok(true)
     }
 
     /// Stops the volume and removes it with its data.
@@ -372,7 +386,8 @@ fn work_directory() -> io::Result<TempDir> {
     Err(io::Error::other(format!("no directory with direct I/O for bricks: {}", last.unwrap_or_default())))
 }
 
-/// A loopback address on which nobody listens at glusterd's port. There are so many that picking one at random suffices.
+/// A loopback address on which nobody listens at glusterd's port. There are so many that picking one at
+/// random suffices.
 fn free_address() -> io::Result<Ipv4Addr> {
     let mut last = None;
     for _ in 0..8 {
@@ -386,7 +401,8 @@ fn free_address() -> io::Result<Ipv4Addr> {
     Err(last.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
 }
 
-/// The files that a brick has marked as to be healed elsewhere: all in the index but the file that the marks are links to.
+/// The files that a brick has marked as to be healed elsewhere: all in the index but the file that the marks
+/// are links to.
 fn entries_to_heal(index: &Path) -> io::Result<usize> {
     let base = index.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let mut count = 0;

@@ -74,6 +74,7 @@ impl Process {
 
     /// Wait for a line that `wanted` accepts, among those printed already too, and return it. Panics after `limit`, or when
     /// the process ends without having printed it.
+    #[track_caller]
     pub fn wait_for_line(&mut self, what: &str, limit: Duration, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + limit;
         let mut seen = 0;
@@ -88,7 +89,7 @@ impl Process {
             if over || Instant::now() >= deadline {
                 drop(lines);
                 let why = if over { "ended" } else { "is late" };
-                panic!("{} {why} and did not print {what}:\n{}", self.name, self.output());
+                panic!("{} {why} and did not print {what}", self.name);
             }
             let _ = self.output.more.wait_timeout(lines, Duration::from_millis(50));
         }
@@ -103,6 +104,7 @@ impl Process {
     }
 
     /// The exit status; panics when it has not ended within `limit`.
+    #[track_caller]
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         let deadline = Instant::now() + limit;
         loop {
@@ -110,13 +112,14 @@ impl Process {
                 return status;
             }
             if Instant::now() >= deadline {
-                panic!("{} did not end within {limit:?}:\n{}", self.name, self.output());
+                panic!("{} did not end within {limit:?}", self.name);
             }
             thread::sleep(Duration::from_millis(5));
         }
     }
 
     /// As [`Process::wait`], and then all that was printed.
+    #[track_caller]
     pub fn finish(mut self, limit: Duration) -> (ExitStatus, String) {
         let status = self.wait(limit);
         // A grandchild may hold the streams open for longer than the child lives.

@@ -18,12 +18,14 @@ pub struct Finished {
 
 impl Finished {
     /// What it printed, if it succeeded; panics otherwise.
+    #[track_caller]
     pub fn success(self) -> String {
         assert!(self.status.success(), "`{}` failed, {}:\n{}", self.command, self.status, self.output);
         self.output
     }
 
     /// What it printed, if it failed; panics otherwise.
+    #[track_caller]
     pub fn failure(self) -> String {
         assert!(
             !self.status.success(),
@@ -36,6 +38,7 @@ impl Finished {
 }
 
 /// Run `command` to its end; panics when that takes longer than `limit`.
+#[track_caller]
 pub fn run(command: &mut Command, limit: Duration) -> Finished {
     let line = format!("{command:?}");
     let (status, output) = Process::start(command.stdin(Stdio::null())).finish(limit);
@@ -43,6 +46,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Finished {
 }
 
 /// Run `program` with `arguments` as [`run`] does.
+#[track_caller]
 pub fn tool(
     program: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -52,11 +56,13 @@ pub fn tool(
 }
 
 /// Run a libiscsi tool (`iscsi-ls`, `iscsi-inq`, ...) that must succeed, and return what it printed.
+#[track_caller]
 pub fn libiscsi(program: &str, arguments: &[&str]) -> String {
     tool(program, arguments, Duration::from_secs(60)).success()
 }
 
 /// Run qemu-img, which must succeed, and return what it printed.
+#[track_caller]
 pub fn qemu_img(arguments: &[&str]) -> String {
     tool("qemu-img", arguments, Duration::from_secs(120)).success()
 }

@@ -41,6 +41,7 @@ pub struct VmOutput {
 
 impl VmOutput {
     /// The console, if the job ended well; panics with the console otherwise.
+    #[track_caller]
     pub fn success(self) -> String {
         assert_eq!(self.exit_code, 0, "the job in the virtual machine failed:\n{}", self.console);
         self.console
@@ -56,6 +57,7 @@ impl Vm {
     }
 
     /// Run `job`, a shell script that begins with `. /lib.sh`, to its end. Panics when that takes longer than `limit`.
+    #[track_caller]
     pub fn run(&self, job: &str, limit: Duration) -> VmOutput {
         self.spawn(job).finish(limit)
     }
@@ -99,6 +101,7 @@ pub struct RunningVm {
 
 impl RunningVm {
     /// Wait until the job says `mark NAME...`, and return the words after NAME.
+    #[track_caller]
     pub fn wait_for_mark(&mut self, name: &str, limit: Duration) -> String {
         fn words<'a>(line: &'a str, name: &str) -> Option<&'a str> {
             let rest = line.strip_prefix(MARK)?.strip_prefix(name)?;
@@ -109,11 +112,12 @@ impl RunningVm {
         });
         match words(&line, name) {
             Some(rest) => rest.to_owned(),
-            None => panic!("the job ended before its mark {name}:\n{}", self.process.output()),
+            None => panic!("the job ended before its mark {name}"),
         }
     }
 
     /// Wait for the end of the job; panics when it takes longer than `limit` or when the machine goes down without a word.
+    #[track_caller]
     pub fn finish(mut self, limit: Duration) -> VmOutput {
         let line = self.process.wait_for_line("the job's result", limit, |line| line.starts_with(RESULT));
         let exit_code = line.strip_prefix(RESULT).and_then(|code| code.trim().parse().ok());

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Ask `done` until it says yes; panics after `limit`.
+#[track_caller]
 pub fn until(what: &str, limit: Duration, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + limit;
     while !done() {

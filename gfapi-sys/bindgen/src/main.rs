@@ -1,6 +1,7 @@
 //! Regenerates `gfapi-sys/src/bindings.rs`, or with `--check` says whether it is up to date.
 //!
-//! A program of its own rather than a build script, so that building glint needs neither libgfapi's header nor libclang.
+//! A program of its own rather than a build script, so that building glint needs neither libgfapi's header
+//! nor libclang.
 
 use std::{
     fmt,
@@ -8,8 +9,8 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// Every function that glint may call. What is not here cannot be called: `glfs_copy_file_range`, for one, loses data on
-/// replicated volumes and is left out on purpose.
+/// Every function that glint may call. What is not here cannot be called: `glfs_copy_file_range`, for one,
+/// loses data on replicated volumes and is left out on purpose.
 const FUNCTIONS: &[&str] = &[
     // the instance
     "glfs_new",
@@ -55,8 +56,8 @@ const FUNCTIONS: &[&str] = &[
     "glfs_fd_set_lkowner",
 ];
 
-/// Types of the C library that libgfapi's signatures use. They are taken from the `libc` crate, which knows them for
-/// every architecture; spelled out here they would be right for the generating machine only.
+/// Types of the C library that libgfapi's signatures use. They are taken from the `libc` crate, which knows
+/// them for every architecture; spelled out here they would be right for the generating machine only.
 const LIBC_TYPES: &[&str] = &[
     "stat",
     "statvfs",

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::{block, config, gluster, within};
-use glint_gfapi::{Error, OpenOptions, TranslatorOption, Volume, VolumeConfig};
+use glint_gfapi::{OpenOptions, Volume, VolumeConfig};
 use glint_testkit::gluster::{GlusterVolume, VolumeSpec};
 use tokio::time::timeout;
 
-/// Whether a write through the page caches is acknowledged within `patience` although the only brick does not move.
+/// Whether a write through the page caches is acknowledged within `patience` although the only brick does not
+/// move.
 async fn acknowledged_without_the_brick(
     gluster: &GlusterVolume,
     config: VolumeConfig,
@@ -44,16 +45,4 @@ async fn writes_are_acknowledged_by_the_bricks_alone() {
     let mut stock = config(&gluster);
     stock.options.clear();
     assert!(acknowledged_without_the_brick(&gluster, stock, "stock", Duration::from_secs(20)).await);
-}
-
-#[tokio::test]
-async fn an_option_that_has_not_taken_effect_is_an_error() {
-    let gluster = gluster(&VolumeSpec { replica: 1, ..VolumeSpec::default() });
-    let mut contradictory = config(&gluster);
-    contradictory.options.push(TranslatorOption::new("*-write-behind", "pass-through", "false"));
-    let error = within(30, Volume::connect(contradictory)).await.unwrap_err();
-    assert!(
-        matches!(&error, Error::Option { translator, .. } if translator == "blocks-write-behind"),
-        "{error}"
-    );
 }

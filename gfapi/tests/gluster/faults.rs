@@ -9,11 +9,17 @@ use std::{
 };
 
 use crate::{BLOCK, block, config, connect, gluster, new_file, within};
-use glint_gfapi::{File, Host, Kind, OpenOptions, Volume};
+use glint_gfapi::{Error, File, Host, Kind, OpenOptions, TranslatorOption, Volume};
 use glint_testkit::gluster::VolumeSpec;
 use tokio::time::{sleep, timeout};
 
 const MIB: u64 = 1 << 20;
+
+/// A volume whose bricks know at once which of them missed a write. By default they learn it a second after
+/// the write was acknowledged, and a brick that comes back within that second serves what it had before.
+fn prompt_accusations() -> VolumeSpec {
+    VolumeSpec::default().option("cluster.post-op-delay-secs", "0")
+}
 
 /// Writes and reads blocks without pause until told to stop; says how many.
 async fn keep_busy(file: Arc<File>, lane: u64, stop: Arc<AtomicBool>) -> u64 {
@@ -54,7 +60,7 @@ async fn io_goes_on_without_one_brick_and_the_brick_catches_up() {
 
 #[tokio::test]
 async fn without_quorum_io_fails_at_once_until_it_is_back() {
-    let gluster = gluster(&VolumeSpec::default());
+    let gluster = gluster(&prompt_accusations());
     let volume = connect(&gluster).await;
     let file = new_file(&volume, "disk", MIB).await;
     file.write(0, &[block(1)], true).await.unwrap();
@@ -152,7 +158,7 @@ async fn files_and_volumes_may_be_dropped_with_io_in_flight() {
 
 #[tokio::test]
 async fn a_hung_quorum_fails_within_the_ping_timeout() {
-    let gluster = gluster(&VolumeSpec::default().option("network.ping-timeout", "2"));
+    let gluster = gluster(&prompt_accusations().option("network.ping-timeout", "2"));
     let volume = connect(&gluster).await;
     let file = new_file(&volume, "disk", MIB).await;
     gluster.pause_brick(0).unwrap();
@@ -171,7 +177,7 @@ async fn a_hung_quorum_fails_within_the_ping_timeout() {
 }
 
 #[tokio::test]
-async fn connecting_tries_every_host_and_reports_what_is_not_there() {
+async fn connecting_tries_every_host_and_reports_what_is_wrong() {
     let gluster = gluster(&VolumeSpec { replica: 1, ..VolumeSpec::default() });
     let mut several = config(&gluster);
     several.hosts.insert(0, Host { name: "127.0.0.1".to_owned(), port: 1 });
@@ -187,6 +193,14 @@ async fn connecting_tries_every_host_and_reports_what_is_not_there() {
     nowhere.hosts = vec![Host { name: "127.0.0.1".to_owned(), port: 1 }];
     let error = within(30, Volume::connect(nowhere)).await.unwrap_err();
     assert_eq!(error.kind(), Kind::NotConnected, "{error}");
+
+    let mut contradictory = config(&gluster);
+    contradictory.options.push(TranslatorOption::new("*-write-behind", "pass-through", "false"));
+    let error = within(30, Volume::connect(contradictory)).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Option { translator, .. } if translator == "blocks-write-behind"),
+        "{error}"
+    );
 
     let mut none = config(&gluster);
     none.hosts.clear();

@@ -27,7 +27,7 @@ pub(super) enum Algorithm {
     Sha3_256,
 }
 
-/// Their numbers (RFC 7143 §12.1.3, RFC 7143's successors in the PPP registry).
+/// Their numbers (RFC 7143 §12.1.3; IANA's registry of PPP authentication algorithms).
 const ALGORITHMS: [(u32, Algorithm); 4] =
     [(5, Algorithm::Md5), (6, Algorithm::Sha1), (7, Algorithm::Sha256), (8, Algorithm::Sha3_256)];
 

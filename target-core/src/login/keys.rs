@@ -75,7 +75,7 @@ pub(super) enum Rule {
     Boolean(Boolean),
     Number(Number),
     List(List),
-    /// Of older versions: answered with a constant (RFC 7143 §13.26).
+    /// Of older versions: answered with a constant (RFC 7143 §13.25).
     Obsolete(&'static str),
     /// Handed to the security stage.
     Authentication(fn(&mut AuthText) -> &mut Option<String>),
@@ -192,12 +192,14 @@ fn digest(name: &str) -> Digest {
 pub(super) const MAX_RECV_DATA_SEGMENT_LENGTH: &str = "MaxRecvDataSegmentLength";
 
 /// Every key that this target knows.
-pub(super) static KEYS: [Key; 34] = [
+pub(super) static KEYS: [Key; 35] = [
     // Who is there, and what for.
     key("SessionType", LEADING_LOGIN, Initiator, said(take_session_type)),
     key("InitiatorName", LOGIN, Initiator, said(take_initiator_name)),
     key("TargetName", LOGIN, Both, said(take_target_name)),
     key("InitiatorAlias", EVERYWHERE, Initiator, said(take_initiator_alias)),
+    // "Linux/6.1", for statistics only (RFC 7143 §13.26).
+    key("X#NodeArchitecture", LEADING_LOGIN, Both, said(|_, _| Ok(()))),
     // What we say of ourselves.
     key("TargetAlias", EVERYWHERE, Target, told(tell_alias)),
     key("TargetAddress", EVERYWHERE, Target, told(|_, _| None)),

@@ -347,7 +347,7 @@ impl Security {
     ) -> Result<Self, LoginFailure> {
         match (self, text.method.as_deref()) {
             (Self::Method, Some(methods)) if !text.has_chap() => Ok(Self::choose(methods, policy, answers)?),
-            // Silence on AuthMethod is None (RFC 7143 §6.3.2), if the initiator wants to go on with that.
+            // Silence on AuthMethod is None, if the initiator wants to go on with that.
             (Self::Method, None) if !text.has_chap() => match (transit, policy) {
                 (false, _) => Ok(Self::Method),
                 (true, AuthPolicy::Open) => Ok(Self::Proven),

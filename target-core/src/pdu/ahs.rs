@@ -83,3 +83,7 @@ impl Segments<'_> {
         out
     }
 }
+
+#[cfg(test)]
+#[path = "ahs_tests.rs"]
+mod tests;

@@ -78,10 +78,14 @@ impl FrameDecoder {
         self.max_data_segment_length = length;
     }
 
-    /// How many bytes the PDU in progress lacks when so many are buffered; lets a reader make room for the whole of it.
-    /// At most [`BHS_LEN`] + 1024 or the longest data segment.
+    /// Bytes that the PDU in progress lacks at the least when so many are buffered and `decode` has given `None`: 1 or more,
+    /// so that a reader can make room for the rest of a data segment at once.
     pub fn missing(&self, buffered: usize) -> usize {
-        self.head.as_ref().map_or(BHS_LEN, |head| self.tail_length(head)).saturating_sub(buffered)
+        let wanted = match &self.head {
+            Some(head) => self.tail_length(head),
+            None => BHS_LEN + if self.header_digest == Digest::Crc32c { DIGEST_LEN } else { 0 },
+        };
+        wanted.saturating_sub(buffered).max(1)
     }
 
     /// Takes one PDU off the front of `input`; `None` when more bytes are needed first.
@@ -151,3 +155,7 @@ impl FrameDecoder {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod tests;

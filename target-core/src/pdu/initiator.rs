@@ -18,6 +18,11 @@ use super::output::{DataSegment, Digests, write};
 use crate::login::parameters::Digest;
 use bytes::{Bytes, BytesMut};
 
+/// Requests that must name their task. A login with the reserved tag is refused by a Login Response, and Data-Out for it
+/// belongs to no task.
+const TAGGED: [u8; 4] =
+    [opcode::SCSI_COMMAND, opcode::TASK_MANAGEMENT_REQUEST, opcode::TEXT_REQUEST, opcode::LOGOUT_REQUEST];
+
 /// Any PDU of an initiator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -42,16 +47,8 @@ impl InitiatorPdu {
 
     fn parse_parts(bhs: &[u8; 48], ahs: &[u8], data: Bytes) -> Result<Self, RejectReason> {
         let header = &Header::parse(bhs)?;
-        // A login is refused with a Login Response and Data-Out of no task with another reason, whatever their tags are.
-        let may_lack_tag = [opcode::NOP_OUT, opcode::LOGIN_REQUEST, opcode::DATA_OUT, opcode::SNACK_REQUEST];
-        if header.initiator_task_tag == RESERVED_TAG && !may_lack_tag.contains(&header.opcode) {
-            return Err(match header.opcode {
-                opcode::SCSI_COMMAND
-                | opcode::TASK_MANAGEMENT_REQUEST
-                | opcode::TEXT_REQUEST
-                | opcode::LOGOUT_REQUEST => RejectReason::InvalidPduField,
-                other => unknown(other),
-            });
+        if header.initiator_task_tag == RESERVED_TAG && TAGGED.contains(&header.opcode) {
+            return Err(RejectReason::InvalidPduField);
         }
         Ok(match header.opcode {
             opcode::NOP_OUT => Self::NopOut(NopOut::parse(header, data)?),
@@ -94,3 +91,7 @@ fn unknown(opcode: u8) -> RejectReason {
         RejectReason::CommandNotSupported
     }
 }
+
+#[cfg(test)]
+#[path = "initiator_tests.rs"]
+mod tests;

@@ -59,7 +59,7 @@ pub(super) fn write(out: &mut impl Output, bhs: Bhs, ahs: &[u8], data: DataSegme
         DataSegment::Copied(bytes) => (&[], bytes, &[]),
         DataSegment::Sense([]) => (&[], &[], &[]),
         DataSegment::Sense(sense) => {
-            let sense = &sense[..sense.len().min(usize::from(u8::MAX))];
+            let sense = &sense[..sense.len().min(usize::from(u16::MAX))];
             sense_length = (sense.len() as u16).to_be_bytes();
             (&sense_length, sense, &[])
         }

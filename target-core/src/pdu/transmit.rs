@@ -155,3 +155,7 @@ impl Buf for TransmitQueue {
         self.reclaim();
     }
 }
+
+#[cfg(test)]
+#[path = "transmit_tests.rs"]
+mod tests;

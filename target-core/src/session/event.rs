@@ -82,6 +82,8 @@ pub enum CloseReason {
     HeaderDigestError,
     NopTimeout,
     LogoutTimeout,
+    /// TARGET COLD RESET was carried out: all connections of the target end (RFC 7143 §11.5.1).
+    TargetReset,
     /// Closed by the driver: peer gone, reinstatement, drain.
     Driver,
 }

@@ -73,6 +73,7 @@ fn each_key_and_its_answer() {
         ("Z-digest=1", "Z-digest=NotUnderstood"),
         ("headerdigest=None", "headerdigest=NotUnderstood"),
         ("InitiatorAlias=me", ""),
+        ("X#NodeArchitecture=other/1", ""),
         ("MaxRecvDataSegmentLength=512", ""),
     ];
     for (said, answer) in table {

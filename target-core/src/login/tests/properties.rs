@@ -8,23 +8,11 @@ use crate::session::event::BindOutcome;
 use bytes::Bytes;
 use proptest::prelude::*;
 
-/// Keys that mean something, and some that do not.
-const NAMES: &[&str] = &[
-    "SessionType",
-    "InitiatorName",
-    "TargetName",
+/// Keys that are welcome in the operational stage, and some that nobody knows.
+const WELCOME: &[&str] = &[
     "InitiatorAlias",
-    "TargetAlias",
-    "TargetPortalGroupTag",
-    "AuthMethod",
-    "CHAP_A",
-    "CHAP_I",
-    "CHAP_C",
-    "CHAP_N",
-    "CHAP_R",
     "HeaderDigest",
     "DataDigest",
-    "MaxRecvDataSegmentLength",
     "MaxConnections",
     "InitialR2T",
     "ImmediateData",
@@ -40,8 +28,25 @@ const NAMES: &[&str] = &[
     "iSCSIProtocolLevel",
     "IFMarker",
     "OFMarkInt",
-    "SendTargets",
     "X-other",
+    "Other",
+];
+
+/// Keys that are not, or not everywhere.
+const OTHERS: &[&str] = &[
+    "SessionType",
+    "InitiatorName",
+    "TargetName",
+    "TargetAlias",
+    "TargetPortalGroupTag",
+    "AuthMethod",
+    "CHAP_A",
+    "CHAP_I",
+    "CHAP_C",
+    "CHAP_N",
+    "CHAP_R",
+    "MaxRecvDataSegmentLength",
+    "SendTargets",
     "",
 ];
 
@@ -72,46 +77,88 @@ const VALUES: &[&str] = &[
     "Irrelevant",
     "NotUnderstood",
     "",
-    "0xb92a9c5ccc2b992ec25315128b65d531",
+    "0x00112233445566778899aabbccddeeff",
     "0bAAAA",
     "All",
     "All,All",
 ];
 
-fn pair() -> impl Strategy<Value = String> {
-    let value = prop_oneof![
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
         4 => proptest::sample::select(VALUES).prop_map(str::to_owned),
         1 => any::<u32>().prop_map(|n| n.to_string()),
         1 => "[ -~]{0,20}",
-    ];
-    (proptest::sample::select(NAMES), value).prop_map(|(name, value)| format!("{name}={value}\0"))
-}
-
-fn any_text() -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![
-        4 => proptest::collection::vec(pair(), 0..12).prop_map(|pairs| pairs.concat().into_bytes()),
-        1 => proptest::collection::vec(any::<u8>(), 0..200),
     ]
 }
 
-/// Requests that often begin in an orderly way.
-fn any_request() -> impl Strategy<Value = LoginRequest> {
-    let introduction = prop_oneof![
-        Just(format!("InitiatorName=iqn.x:y\0TargetName={OPEN}\0")),
-        Just(format!("InitiatorName=iqn.x:y\0TargetName={CHAP}\0AuthMethod=CHAP\0")),
-        Just("InitiatorName=iqn.x:y\0SessionType=Discovery\0".to_owned()),
-        Just(String::new()),
-        Just(String::new()),
-    ];
-    (introduction, any_text(), 0..4_u8, 0..4_u8, any::<bool>(), prop::bool::weighted(0.1)).prop_map(
-        |(introduction, text, csg, nsg, transit, continues)| LoginRequest {
+/// Welcome keys, each once, with values good and bad.
+fn orderly_text() -> impl Strategy<Value = Vec<u8>> {
+    let pair = |name: &'static str| value().prop_map(move |value| format!("{name}={value}\0"));
+    proptest::sample::subsequence(WELCOME, 0..=WELCOME.len())
+        .prop_shuffle()
+        .prop_flat_map(move |names| names.into_iter().map(pair).collect::<Vec<_>>())
+        .prop_map(|pairs| pairs.concat().into_bytes())
+}
+
+fn unruly_text() -> impl Strategy<Value = Vec<u8>> {
+    let names = [WELCOME, OTHERS].concat();
+    let pair =
+        (proptest::sample::select(names), value()).prop_map(|(name, value)| format!("{name}={value}\0"));
+    prop_oneof![
+        proptest::collection::vec(pair, 0..12).prop_map(|pairs| pairs.concat().into_bytes()),
+        proptest::collection::vec(any::<u8>(), 0..200),
+    ]
+}
+
+/// One request of an initiator that mostly keeps to the rules.
+#[derive(Clone, Debug)]
+enum Act {
+    /// Says this in the stage that the login is in, and wants to go on or not.
+    Orderly { text: Vec<u8>, transit: bool },
+    /// In this stage, to that one, with or without T and C.
+    Unruly { text: Vec<u8>, stages: (u8, u8), transit: bool, continues: bool },
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (orderly_text(), any::<bool>()).prop_map(|(text, transit)| Act::Orderly { text, transit }),
+        2 => any::<bool>().prop_map(|transit| Act::Orderly { text: Vec::new(), transit }),
+        1 => (unruly_text(), (0..4_u8, 0..4_u8), any::<bool>(), any::<bool>())
+            .prop_map(|(text, stages, transit, continues)| Act::Unruly { text, stages, transit, continues }),
+    ]
+}
+
+/// How initiators introduce themselves: stage and text.
+fn introduction() -> impl Strategy<Value = (u8, String)> {
+    proptest::sample::select(vec![
+        (0, format!("InitiatorName=iqn.x:y\0TargetName={OPEN}\0")),
+        (0, format!("InitiatorName=iqn.x:y\0TargetName={OPEN}\0AuthMethod=None\0")),
+        (0, format!("InitiatorName=iqn.x:y\0TargetName={CHAP}\0AuthMethod=CHAP\0")),
+        (0, "InitiatorName=iqn.x:y\0SessionType=Discovery\0".to_owned()),
+        (1, format!("InitiatorName=iqn.x:y\0TargetName={OPEN}\0")),
+        (1, "InitiatorName=iqn.x:y\0SessionType=Discovery\0".to_owned()),
+        (1, "InitiatorName=iqn.x:y\0TargetName=iqn.no:such\0".to_owned()),
+        (1, String::new()),
+    ])
+}
+
+fn perform(act: Act, stage: u8) -> LoginRequest {
+    match act {
+        Act::Orderly { text, transit } => LoginRequest {
+            transit,
+            next_stage: if stage == 0 && text.len() % 2 == 0 { 1 } else { 3 },
+            // The security stage takes none of the welcome keys.
+            data: if stage == 0 { Bytes::new() } else { text.into() },
+            ..request(stage, None, "")
+        },
+        Act::Unruly { text, stages, transit, continues } => LoginRequest {
             transit,
             continues,
-            next_stage: nsg,
-            data: [introduction.as_bytes(), &text].concat().into(),
-            ..request(csg, None, "")
+            next_stage: stages.1,
+            data: text.into(),
+            ..request(stages.0, None, "")
         },
-    )
+    }
 }
 
 fn in_stage(text: &str) -> LoginRequest {
@@ -165,16 +212,42 @@ fn sane(offer: Offer) -> Offer {
     }
 }
 
+/// What the standard allows at all.
+fn check_bounds(p: &Parameters) -> Result<(), TestCaseError> {
+    prop_assert!(p.first_burst_length <= p.max_burst_length);
+    for length in [
+        p.initiator_max_recv_data_segment_length,
+        p.target_max_recv_data_segment_length,
+        p.max_burst_length,
+        p.first_burst_length,
+    ] {
+        prop_assert!((512..1 << 24).contains(&length));
+    }
+    prop_assert!(p.max_outstanding_r2t >= 1 && p.max_connections >= 1);
+    prop_assert!(p.default_time2wait <= 3600 && p.default_time2retain <= 3600);
+    prop_assert!(p.error_recovery_level == 0 && p.protocol_level <= 2);
+    Ok(())
+}
+
 proptest! {
     #[test]
-    fn nothing_that_is_said_does_harm(requests in proptest::collection::vec(any_request(), 1..8), offer in any_offer()) {
+    fn nothing_that_is_said_does_harm(
+        (mut stage, hello) in introduction(),
+        acts in proptest::collection::vec(act(), 1..8),
+        offer in any_offer(),
+    ) {
         let mut login = login_to(Lab::new(), offer);
-        for request in requests {
-            match login.handle(request) {
+        let hello = Bytes::from(hello.into_bytes());
+        let mut next = LoginRequest { data: hello, ..request(stage, None, "") };
+        for act in acts {
+            match login.handle(next) {
                 Step::Reply(response) => {
                     prop_assert!(response.data.len() <= 8192);
                     prop_assert!(!(response.transit && response.continues));
                     prop_assert_eq!((response.status_class, response.tsih), (0, 0));
+                    if response.transit {
+                        stage = response.next_stage;
+                    }
                 }
                 Step::Fail(response) => {
                     prop_assert!(response.status_class >= 2);
@@ -182,22 +255,16 @@ proptest! {
                     return Ok(());
                 }
                 Step::Bind(session) => {
-                    let p = &session.parameters;
                     // Whoever got here for CHAP's target has made up a proof.
                     prop_assert_ne!(session.target_name.as_deref(), Some(CHAP));
-                    prop_assert!(p.first_burst_length <= p.max_burst_length);
-                    prop_assert!((512..1 << 24).contains(&p.initiator_max_recv_data_segment_length));
-                    prop_assert!((512..1 << 24).contains(&p.target_max_recv_data_segment_length));
-                    prop_assert!((512..1 << 24).contains(&p.max_burst_length));
-                    prop_assert!(p.max_outstanding_r2t >= 1 && p.max_connections >= 1);
-                    prop_assert!(p.default_time2wait <= 3600 && p.default_time2retain <= 3600);
-                    prop_assert_eq!(p.error_recovery_level, 0);
+                    check_bounds(&session.parameters)?;
                     let last = login.bound(BindOutcome::Bound { tsih: 1 });
                     let transits = matches!(last, Some(Step::Reply(response)) if response.transit);
                     prop_assert!(transits);
                     return Ok(());
                 }
             }
+            next = perform(act, stage);
         }
     }
 

@@ -1,0 +1,283 @@
+//! A local file or block device, by direct I/O where the file system has it.
+//!
+//! System calls block, so they run on threads of their own. Every change holds the lock on its range until the system call is over, even
+//! when its caller has gone.
+
+mod create;
+mod sys;
+
+use super::buffers::BufferPool;
+use super::errno::{classify, is_unsupported};
+use super::latch::FlushLatch;
+use super::open::{BackendContext, OpenError, OpenOptions};
+use super::range::{MAX_ZEROS, chunks, push_extent, widen, within, zeros};
+use super::range_lock::RangeLock;
+use super::threads::IoThreads;
+use bytes::Bytes;
+use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
+use glint_target_core::payload::Payload;
+use rustix::io::Errno;
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sys::{DirectIo, Kind};
+
+/// Bytes of zeros written at a time where the file system cannot make them.
+const ZERO_PIECE: u64 = 1 << 20;
+
+/// The device on a file.
+#[derive(Debug)]
+pub struct FileDevice {
+    shared: Arc<Shared>,
+    threads: Arc<IoThreads>,
+    locks: Arc<RangeLock>,
+}
+
+/// What the threads need of it.
+#[derive(Debug)]
+struct Shared {
+    file: File,
+    kind: Kind,
+    direct: Option<DirectIo>,
+    size: AtomicU64,
+    capabilities: Capabilities,
+    latch: FlushLatch,
+    buffers: Arc<BufferPool>,
+}
+
+impl FileDevice {
+    pub(super) async fn open(
+        path: &Path,
+        how: &OpenOptions,
+        context: &BackendContext,
+    ) -> Result<Self, OpenError> {
+        let (path, how, buffers) = (path.to_owned(), how.clone(), context.buffers.clone());
+        let device = format!("file:{}", path.display());
+        let opened = context.threads.run(move || create::open(&path, &how, buffers)).await;
+        let shared = opened.map_err(|error| OpenError::Io {
+            device,
+            doing: "open it",
+            source: std::io::Error::other(error),
+        })??;
+        Ok(Self { shared: Arc::new(shared), threads: context.threads.clone(), locks: Arc::default() })
+    }
+
+    /// Runs a change of a range on a thread, after those that overlap it.
+    async fn change(
+        &self,
+        offset: u64,
+        len: u64,
+        change: impl FnOnce(&Shared, Range<u64>) -> Result<(), DeviceError> + Send + 'static,
+    ) -> Result<(), DeviceError> {
+        if self.shared.capabilities.read_only {
+            return Err(DeviceError::ReadOnly);
+        }
+        let range = within(offset, len, self.shared.size())?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let guard = self.locks.lock(widen(&range, self.shared.unit())).await;
+        let shared = self.shared.clone();
+        let job = move || {
+            let _held = guard;
+            shared.latch.check()?;
+            change(&shared, range)
+        };
+        self.threads.run(job).await?
+    }
+}
+
+impl Shared {
+    fn size(&self) -> u64 {
+        self.size.load(Ordering::Acquire)
+    }
+
+    /// What offsets and lengths of system calls have to be multiples of.
+    fn unit(&self) -> u64 {
+        self.direct.map_or(1, |direct| direct.offset.into())
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes, DeviceError> {
+        self.latch.check()?;
+        let wide = widen(&range, self.unit());
+        let skip = (range.start - wide.start) as usize;
+        let len = (range.end - range.start) as usize;
+        let mut buffer = self.buffers.take((wide.end - wide.start) as usize);
+        let mut read = sys::read_full(&self.file, wide.start, buffer.as_mut()).map_err(classify)?;
+        if read < skip + len {
+            // Somebody cut the file, and may be making it longer again: look twice.
+            self.tell_if_cut()?;
+            read = sys::read_full(&self.file, wide.start, buffer.as_mut()).map_err(classify)?;
+        }
+        if read < skip + len {
+            return Err(DeviceError::Medium);
+        }
+        Ok(Bytes::from_owner(buffer).slice(skip..skip + len))
+    }
+
+    fn tell_if_cut(&self) -> Result<(), DeviceError> {
+        let size = sys::size(&self.file).map_err(classify)?;
+        if size < self.size() {
+            tracing::error!(expected = self.size(), found = size, "a file was cut short while it was served");
+        }
+        Ok(())
+    }
+
+    /// Writes at any offset that suits the logical block; reads what lies around it where the device's unit is larger.
+    fn write(&self, range: Range<u64>, data: &Payload, durable: bool) -> Result<(), DeviceError> {
+        let result = match self.direct {
+            None => sys::write_all(&self.file, range.start, data, durable),
+            Some(direct) => {
+                let wide = widen(&range, direct.offset.into());
+                if wide != range {
+                    self.merge(wide, range.start, data, durable)
+                } else if sys::is_aligned(data, direct) {
+                    sys::write_all(&self.file, range.start, data, durable)
+                } else {
+                    let gathered = Bytes::from_owner(sys::gather(data, &self.buffers));
+                    sys::write_all(&self.file, range.start, &gathered.into(), durable)
+                }
+            }
+        };
+        result.map_err(|errno| match classify(errno) {
+            // Through the page cache a durable write is a write and a flush; its failure is as final as a flush's.
+            DeviceError::Medium if durable && self.direct.is_none() => self.latch.set(),
+            error => error,
+        })
+    }
+
+    fn merge(&self, wide: Range<u64>, at: u64, data: &Payload, durable: bool) -> Result<(), Errno> {
+        let mut buffer = self.buffers.take((wide.end - wide.start) as usize);
+        let read = sys::read_full(&self.file, wide.start, buffer.as_mut())?;
+        if read < buffer.as_ref().len() {
+            return Err(Errno::IO);
+        }
+        if let Some(part) = buffer.as_mut().get_mut((at - wide.start) as usize..) {
+            data.copy_to_slice(part);
+        }
+        sys::write_all(&self.file, wide.start, &Bytes::from_owner(buffer).into(), durable)
+    }
+
+    fn write_zeros(&self, range: Range<u64>) -> Result<(), DeviceError> {
+        for piece in chunks(range, ZERO_PIECE) {
+            let data = zeros((piece.end - piece.start) as usize);
+            self.write(piece, &data.into(), false)?;
+        }
+        Ok(())
+    }
+
+    /// Makes zeros by `call`, or by writing them where the file system has no such call.
+    fn make_zeros(
+        &self,
+        range: Range<u64>,
+        call: fn(&File, u64, u64) -> Result<(), Errno>,
+    ) -> Result<(), DeviceError> {
+        match call(&self.file, range.start, range.end - range.start) {
+            Err(errno) if is_unsupported(errno) => self.write_zeros(range),
+            result => result.map_err(classify),
+        }
+    }
+
+    fn allocation_map(&self, range: Range<u64>, max: usize) -> Result<Vec<Extent>, DeviceError> {
+        let mut map = Vec::new();
+        if self.kind == Kind::BlockDevice {
+            push_extent(&mut map, range, true);
+            return Ok(map);
+        }
+        let mut at = range.start;
+        while at < range.end && map.len() < max {
+            let end = |found: Option<u64>| found.unwrap_or(range.end).clamp(at, range.end);
+            let data = end(sys::seek_extent(&self.file, at, true).map_err(classify)?);
+            if data > at {
+                push_extent(&mut map, at..data, false);
+                at = data;
+            } else {
+                let hole = end(sys::seek_extent(&self.file, at, false).map_err(classify)?);
+                // A file that changes under us may answer with the same place for both.
+                let hole = hole.max((at + self.unit()).min(range.end));
+                push_extent(&mut map, at..hole, true);
+                at = hole;
+            }
+        }
+        Ok(map)
+    }
+
+    fn resize(&self, size: u64) -> Result<(), DeviceError> {
+        self.latch.check()?;
+        if self.kind == Kind::BlockDevice || !size.is_multiple_of(self.unit()) {
+            return Err(DeviceError::Unsupported);
+        }
+        sys::truncate(&self.file, size).map_err(classify)?;
+        self.size.store(size, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl BlockDevice for FileDevice {
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            size: self.shared.size(),
+            // File systems allocate by 4 KiB, and so do most disks beneath.
+            physical_block: 4096,
+            optimal_io: 0,
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
+    }
+
+    async fn read(&self, offset: u64, len: usize) -> Result<Bytes, DeviceError> {
+        let range = within(offset, len as u64, self.shared.size())?;
+        if len == 0 {
+            return Ok(Bytes::new());
+        }
+        let shared = self.shared.clone();
+        self.threads.run(move || shared.read(range)).await?
+    }
+
+    async fn write(&self, offset: u64, data: &Payload, fua: bool) -> Result<(), DeviceError> {
+        let len = data.len() as u64;
+        let data = data.clone();
+        self.change(offset, len, move |shared, range| shared.write(range, &data, fua)).await
+    }
+
+    async fn flush(&self) -> Result<(), DeviceError> {
+        let shared = self.shared.clone();
+        let flush = move || {
+            shared.latch.check()?;
+            sys::sync_data(&shared.file).map_err(|errno| {
+                tracing::error!(%errno, "a flush failed; the unit refuses to go on until it is reopened");
+                shared.latch.set()
+            })
+        };
+        self.threads.run(flush).await?
+    }
+
+    async fn discard(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
+        self.change(offset, len, |shared, range| shared.make_zeros(range, sys::punch_hole)).await
+    }
+
+    async fn write_zeroes(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
+        self.change(offset, len, |shared, range| shared.make_zeros(range, sys::zero_range)).await
+    }
+
+    async fn allocation_map(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>, DeviceError> {
+        let range = within(offset, len, self.shared.size())?;
+        let shared = self.shared.clone();
+        self.threads.run(move || shared.allocation_map(range, max)).await?
+    }
+
+    async fn resize(&self, size: u64) -> Result<(), DeviceError> {
+        if self.shared.capabilities.read_only {
+            return Err(DeviceError::ReadOnly);
+        }
+        let shared = self.shared.clone();
+        self.threads.run(move || shared.resize(size)).await?
+    }
+}
+
+#[cfg(test)]
+mod tests;

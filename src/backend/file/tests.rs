@@ -1,0 +1,177 @@
+use super::*;
+use crate::backend::{Device, conformance, open};
+use crate::config::DeviceSpec;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+use tempfile::TempDir;
+
+fn context() -> BackendContext {
+    BackendContext::new(Duration::from_secs(5))
+}
+
+fn spec(path: &Path) -> DeviceSpec {
+    DeviceSpec::File(path.to_owned())
+}
+
+async fn open_at(path: &Path, how: &OpenOptions) -> Result<FileDevice, String> {
+    match open(&spec(path), how, &context()).await {
+        Ok(Device::File(device)) => Ok(device),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A device in a directory that goes away with the second part.
+async fn in_directory(directory: TempDir, how: OpenOptions) -> (FileDevice, TempDir) {
+    let path = directory.path().join("disk.img");
+    if how.read_only {
+        File::create(&path).unwrap().set_len(conformance::SIZE).unwrap();
+    }
+    (open_at(&path, &how).await.unwrap(), directory)
+}
+
+conformance::suite!(keeps_data: true, async |how| in_directory(TempDir::new().unwrap(), how).await);
+
+/// Through the page cache: what file systems without direct I/O get.
+mod buffered {
+    use super::*;
+
+    conformance::suite!(keeps_data: true, async |how| {
+        let (mut device, kept) = in_directory(TempDir::new().unwrap(), how).await;
+        let shared = Arc::get_mut(&mut device.shared).unwrap();
+        sys::disable_direct_io(&shared.file).unwrap();
+        shared.direct = None;
+        (device, kept)
+    });
+}
+
+/// Direct I/O in units of 4 KiB: smaller writes have to read what lies around them.
+mod merging {
+    use super::*;
+
+    conformance::suite!(keeps_data: true, async |how| {
+        let (mut device, kept) = in_directory(TempDir::new().unwrap(), how).await;
+        let shared = Arc::get_mut(&mut device.shared).unwrap();
+        shared.direct = Some(DirectIo { memory: 4096, offset: 4096 });
+        (device, kept)
+    });
+}
+
+/// A file system in memory, which lacks ZERO_RANGE and says nothing of alignment.
+mod in_memory {
+    use super::*;
+
+    conformance::suite!(keeps_data: true, async |how| {
+        in_directory(TempDir::new_in("/dev/shm").unwrap(), how).await
+    });
+}
+
+fn sized(size: u64) -> OpenOptions {
+    OpenOptions { size: Some(size), ..OpenOptions::default() }
+}
+
+fn fresh() -> (TempDir, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a/b/disk.img");
+    (directory, path)
+}
+
+#[tokio::test]
+async fn a_missing_file_is_made_with_its_directories() {
+    let (_directory, path) = fresh();
+    assert!(open_at(&path, &OpenOptions::default()).await.unwrap_err().contains("size"));
+    assert!(!path.parent().unwrap().exists());
+    drop(open_at(&path, &sized(1 << 30)).await.unwrap());
+    let metadata = std::fs::metadata(&path).unwrap();
+    assert_eq!(metadata.len(), 1 << 30);
+    assert!(metadata.blocks() * 512 < 1 << 20, "thin");
+    assert_eq!(metadata.mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn preallocation_takes_the_space_at_once() {
+    let (_directory, path) = fresh();
+    drop(open_at(&path, &OpenOptions { preallocate: true, ..sized(4 << 20) }).await.unwrap());
+    assert!(std::fs::metadata(&path).unwrap().blocks() * 512 >= 4 << 20);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_have_its_size_is_not_left_behind() {
+    let (_directory, path) = fresh();
+    let error = open_at(&path, &OpenOptions { preallocate: true, ..sized(1 << 60) }).await.unwrap_err();
+    assert!(error.contains("space"), "{error}");
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn data_outlives_the_device_and_its_size_is_kept() {
+    let (_directory, path) = fresh();
+    let device = open_at(&path, &sized(1 << 20)).await.unwrap();
+    device.write(4096, &vec![7; 4096].into(), false).await.unwrap();
+    device.flush().await.unwrap();
+    drop(device);
+    assert!(open_at(&path, &sized(1 << 19)).await.unwrap_err().contains("1MiB"));
+    assert!(open_at(&path, &sized(1 << 21)).await.unwrap_err().contains("grow"));
+    let device = open_at(&path, &OpenOptions { grow: true, ..sized(1 << 21) }).await.unwrap();
+    assert_eq!(device.geometry().size, 1 << 21);
+    assert_eq!(device.read(4096, 4096).await.unwrap(), vec![7; 4096]);
+    drop(device);
+    assert_eq!(open_at(&path, &OpenOptions::default()).await.unwrap().geometry().size, 1 << 21);
+}
+
+#[tokio::test]
+async fn one_file_has_one_writer() {
+    let (_directory, path) = fresh();
+    let first = open_at(&path, &sized(1 << 20)).await.unwrap();
+    assert!(open_at(&path, &sized(1 << 20)).await.unwrap_err().contains("in use"));
+    let reading = OpenOptions { read_only: true, ..OpenOptions::default() };
+    assert!(open_at(&path, &reading).await.unwrap_err().contains("in use"));
+    drop(first);
+    let (one, two) = (open_at(&path, &reading).await, open_at(&path, &reading).await);
+    assert!(one.is_ok() && two.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_no_file_is_refused() {
+    let error = open_at(Path::new("/dev/zero"), &OpenOptions::default()).await.unwrap_err();
+    assert!(error.contains("neither"), "{error}");
+    let (directory, _) = fresh();
+    assert!(open_at(directory.path(), &OpenOptions::default()).await.is_err());
+    let below_a_file = directory.path().join("file");
+    std::fs::write(&below_a_file, b"x").unwrap();
+    assert!(open_at(&below_a_file.join("disk.img"), &sized(4096)).await.is_err());
+}
+
+#[tokio::test]
+async fn a_size_that_direct_io_cannot_cover_is_served_through_the_cache() {
+    let (_directory, path) = fresh();
+    let device = open_at(&path, &sized(4096 + 512)).await.unwrap();
+    device.write(4096, &vec![1; 512].into(), true).await.unwrap();
+    assert_eq!(device.read(4096, 512).await.unwrap(), vec![1; 512]);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 4096 + 512);
+}
+
+#[tokio::test]
+async fn a_file_cut_under_the_device_is_a_medium_error() {
+    let (_directory, path) = fresh();
+    let device = open_at(&path, &sized(1 << 20)).await.unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+    assert_eq!(device.read(0, 4096).await.unwrap().len(), 4096);
+    assert_eq!(device.read(4096, 4096).await, Err(DeviceError::Medium));
+    assert_eq!(device.read(0, 8192).await, Err(DeviceError::Medium));
+}
+
+#[tokio::test]
+async fn after_a_failed_flush_nothing_goes_on() {
+    let (_directory, path) = fresh();
+    let device = open_at(&path, &sized(1 << 20)).await.unwrap();
+    device.shared.latch.set();
+    let failed = DeviceError::FlushFailed;
+    assert_eq!(device.flush().await, Err(failed));
+    assert_eq!(device.read(0, 512).await, Err(failed));
+    assert_eq!(device.write(0, &vec![1; 512].into(), false).await, Err(failed));
+    assert_eq!(device.discard(0, 512).await, Err(failed));
+    drop(device);
+    assert!(open_at(&path, &OpenOptions::default()).await.unwrap().flush().await.is_ok());
+}

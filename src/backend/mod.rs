@@ -1,0 +1,92 @@
+//! What units live on: one file per backend, one arm of the factory in [`open()`], one line in the conformance suite.
+
+mod buffers;
+mod errno;
+mod file;
+mod gluster;
+mod latch;
+mod null;
+mod open;
+mod ram;
+mod range;
+mod range_lock;
+mod sizing;
+mod threads;
+
+#[cfg(test)]
+mod conformance;
+
+pub use open::{BackendContext, OpenError, OpenOptions, open};
+
+use bytes::Bytes;
+use file::FileDevice;
+use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Extent, Geometry};
+use glint_target_core::payload::Payload;
+use gluster::GlusterDevice;
+use null::NullDevice;
+use ram::RamDevice;
+
+/// Any backend, dispatched by match so that the compiler sees through it.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub enum Device {
+    Gluster(GlusterDevice),
+    File(FileDevice),
+    Ram(RamDevice),
+    Null(NullDevice),
+}
+
+/// Calls the same method of whichever backend it is.
+macro_rules! on_each {
+    ($device:expr, $inner:ident => $call:expr) => {
+        match $device {
+            Device::Gluster($inner) => $call,
+            Device::File($inner) => $call,
+            Device::Ram($inner) => $call,
+            Device::Null($inner) => $call,
+        }
+    };
+}
+
+impl BlockDevice for Device {
+    fn geometry(&self) -> Geometry {
+        on_each!(self, inner => inner.geometry())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        on_each!(self, inner => inner.capabilities())
+    }
+
+    async fn read(&self, offset: u64, len: usize) -> Result<Bytes, DeviceError> {
+        on_each!(self, inner => inner.read(offset, len).await)
+    }
+
+    async fn write(&self, offset: u64, data: &Payload, fua: bool) -> Result<(), DeviceError> {
+        on_each!(self, inner => inner.write(offset, data, fua).await)
+    }
+
+    async fn flush(&self) -> Result<(), DeviceError> {
+        on_each!(self, inner => inner.flush().await)
+    }
+
+    async fn discard(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
+        on_each!(self, inner => inner.discard(offset, len).await)
+    }
+
+    async fn write_zeroes(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
+        on_each!(self, inner => inner.write_zeroes(offset, len).await)
+    }
+
+    async fn allocation_map(
+        &self,
+        offset: u64,
+        len: u64,
+        max_extents: usize,
+    ) -> Result<Vec<Extent>, DeviceError> {
+        on_each!(self, inner => inner.allocation_map(offset, len, max_extents).await)
+    }
+
+    async fn resize(&self, size: u64) -> Result<(), DeviceError> {
+        on_each!(self, inner => inner.resize(size).await)
+    }
+}

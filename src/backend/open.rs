@@ -1,0 +1,142 @@
+//! The factory: from a [`DeviceSpec`] to an open [`Device`].
+
+use super::Device;
+use super::buffers::BufferPool;
+use super::file::FileDevice;
+use super::gluster::{GlusterDevice, Volumes};
+use super::null::NullDevice;
+use super::ram::RamDevice;
+use super::sizing::SizePlan;
+use super::threads::IoThreads;
+use crate::config::{ByteSize, DeviceSpec, LunConfig};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a device is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Bytes; needed where the device does not exist yet.
+    pub size: Option<u64>,
+    /// Take all the space when the device is created or grows.
+    pub preallocate: bool,
+    /// Let a device that is smaller than `size` grow to it.
+    pub grow: bool,
+    /// Logical block size of the unit, 512 or 4096: offsets and lengths of all I/O are multiples of it.
+    pub block_size: u32,
+    /// Refuse writes.
+    pub read_only: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { size: None, preallocate: false, grow: false, block_size: 512, read_only: false }
+    }
+}
+
+impl From<&LunConfig> for OpenOptions {
+    fn from(lun: &LunConfig) -> Self {
+        Self {
+            size: lun.size,
+            preallocate: lun.preallocate,
+            grow: lun.grow,
+            block_size: lun.block_size,
+            read_only: lun.read_only,
+        }
+    }
+}
+
+/// What the devices of a process share. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BackendContext {
+    pub(super) threads: Arc<IoThreads>,
+    pub(super) buffers: Arc<BufferPool>,
+    pub(super) volumes: Arc<Volumes>,
+    pub(super) io_deadline: Duration,
+}
+
+/// System calls on files that may block at a time.
+const IO_THREADS: usize = 32;
+
+impl BackendContext {
+    /// `io_deadline`: how long a backend may try before an operation fails.
+    pub fn new(io_deadline: Duration) -> Self {
+        Self {
+            threads: Arc::new(IoThreads::new(IO_THREADS)),
+            buffers: Arc::default(),
+            volumes: Arc::default(),
+            io_deadline,
+        }
+    }
+}
+
+/// Why a device could not be opened, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum OpenError {
+    #[error("{device} does not exist; give it a size to have it created")]
+    Missing { device: String },
+    #[error("{device} does not exist, and a read-only unit is not created")]
+    MissingReadOnly { device: String },
+    #[error("{device} is empty; give it a size")]
+    Empty { device: String },
+    #[error(
+        "{device} has {}, more than the size of {} asked for; nothing is ever cut off: ask for {} or leave the size out",
+        ByteSize(*found), ByteSize(*wanted), ByteSize(*found)
+    )]
+    WouldShrink { device: String, found: u64, wanted: u64 },
+    #[error(
+        "{device} has {}, less than the size of {} asked for; add `grow` to let it grow, or ask for {}",
+        ByteSize(*found), ByteSize(*wanted), ByteSize(*found)
+    )]
+    WouldGrow { device: String, found: u64, wanted: u64 },
+    #[error("{device} has {found} bytes, no multiple of the block size, {block_size}")]
+    OddSize { device: String, found: u64, block_size: u32 },
+    #[error("{device} is in use by another process, or by another unit of this one")]
+    InUse { device: String },
+    #[error("{device} is neither a file nor a block device")]
+    NotAFile { device: String },
+    #[error("{device}: cannot {doing}: {source}")]
+    Io { device: String, doing: &'static str, source: io::Error },
+    #[error("GlusterFS cannot be used: {source}")]
+    GlusterLibrary { source: glint_gfapi::LoadError },
+    #[error(
+        "{volume} cannot be reached ({reason}); check that glusterd runs on {servers} and that this machine can connect to it"
+    )]
+    GlusterUnreachable { volume: String, servers: String, reason: String },
+    #[error(
+        "{volume} cannot be used: {source}; check on a server that the volume exists and is started: gluster volume status {name}"
+    )]
+    GlusterVolume { volume: String, name: String, source: Box<glint_gfapi::Error> },
+    #[error("{device}: cannot {doing}: {source}")]
+    GlusterFile { device: String, doing: &'static str, source: Box<glint_gfapi::Error> },
+    #[error(
+        "{device}: cannot {doing}: no answer from the bricks within {patience:?}; check that they are up and reachable"
+    )]
+    GlusterSilent { device: String, doing: &'static str, patience: Duration },
+}
+
+/// Opens the device, creating it or letting it grow as `how` says.
+pub async fn open(
+    spec: &DeviceSpec,
+    how: &OpenOptions,
+    context: &BackendContext,
+) -> Result<Device, OpenError> {
+    match spec {
+        DeviceSpec::File(path) => FileDevice::open(path, how, context).await.map(Device::File),
+        DeviceSpec::Ram => {
+            let size = SizePlan::decide("ram:", None, &writable(how))?.size();
+            Ok(Device::Ram(RamDevice::new(size, how.read_only)))
+        }
+        DeviceSpec::Null => {
+            let size = SizePlan::decide("null:", None, &writable(how))?.size();
+            Ok(Device::Null(NullDevice::new(size, how.read_only)))
+        }
+        DeviceSpec::Gluster(file) => GlusterDevice::open(file, how, context).await.map(Device::Gluster),
+    }
+}
+
+/// Devices that are made anew each time are made also when they are read-only.
+fn writable(how: &OpenOptions) -> OpenOptions {
+    OpenOptions { read_only: false, ..how.clone() }
+}

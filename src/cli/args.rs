@@ -1,0 +1,124 @@
+//! Commands and their flags, as clap reads them and `--help` teaches them.
+
+use crate::config::{ConfigSource, Flags};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Serves block devices that live on GlusterFS to iSCSI initiators: one unprivileged process, no kernel target.
+#[derive(Debug, Parser)]
+#[command(name = "glint", version, propagate_version = true, after_help = TOP_EXAMPLES)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve volumes until SIGTERM; read the configuration again at SIGHUP
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+    /// Validate a configuration: say every fault with its line, or what would be served
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Print a script that completes glint's commands in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// The configuration (TOML); the flags below win over it
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Address to bind, HOST[:PORT], instead of the configuration's portals [default: 127.0.0.1:3260]
+    ///
+    /// IPv6 in brackets; 0.0.0.0 or [::] for all addresses; port 0 for any free one. May be repeated.
+    #[arg(long, value_name = "ADDR")]
+    listen: Vec<String>,
+
+    /// Address that initiators are told to connect to, where it is not the bound one
+    ///
+    /// HOST[:PORT] as initiators reach it, a name or an address: behind a Service, NAT or load balancer. May be repeated.
+    #[arg(long, value_name = "ADDR")]
+    advertise: Vec<String>,
+
+    /// Address of /metrics, /livez and /readyz, or `off` [default: 127.0.0.1:9480]
+    #[arg(long, value_name = "ADDR|off")]
+    api: Option<String>,
+
+    /// A volume to serve as LUN 0 of the target iqn.2026-12.io.glint:NAME. May be repeated
+    ///
+    /// DEVICE is one of
+    ///   gluster://HOST[:PORT][,HOST2..]/VOLUME/PATH   a file on GlusterFS
+    ///   file:/PATH                                    a local file or block device
+    ///   ram:                                          memory, gone at the end
+    ///   null:                                         reads zeros, drops writes
+    ///
+    /// and the options, each after a comma, are
+    ///   size=1GiB         create the device where it is missing; needed for ram: and null:
+    ///   grow              let a smaller device grow to that size (it is never cut short)
+    ///   preallocate       take all the space when it is created
+    ///   block_size=4096   logical block size, 512 or 4096 [default: 512]
+    ///   read_only         refuse writes
+    ///   removable         tell initiators that the medium can be removed
+    ///   serial=TEXT       serial number, instead of one made from the target's name
+    ///
+    /// A comma within a path is written twice.
+    #[arg(long = "volume", value_name = "NAME=DEVICE[,OPTION..]", verbatim_doc_comment)]
+    volumes: Vec<String>,
+}
+
+impl ServeArgs {
+    /// Where the configuration comes from, at the start and at each reload.
+    pub(super) fn into_source(self) -> ConfigSource {
+        let Self { config, listen, advertise, api, volumes } = self;
+        ConfigSource { file: config, flags: Flags { listen, advertise, api, volumes } }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// The configuration (TOML)
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) config: PathBuf,
+
+    /// Print JSON, for machines
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  glint serve --volume demo=file:/srv/demo.img,size=1GiB
+      serve a file at iscsi://127.0.0.1:3260/iqn.2026-12.io.glint:demo/0, creating it first
+  glint serve -c /etc/glint/glint.toml
+      serve what a configuration says
+  glint check -c /etc/glint/glint.toml
+      tell what is wrong with it, without serving
+
+`glint help serve` tells devices and their options.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  glint serve --listen 0.0.0.0 --advertise storage.example.net \\
+      --volume db=gluster://gluster1,gluster2/vol1/blocks/db.img,size=100GiB
+  glint serve --volume a=file:/srv/a.img,size=10GiB --volume b=ram:,size=1GiB,block_size=4096
+  glint serve -c /etc/glint/glint.toml --api off
+
+Initiator lists, CHAP and several LUNs in a target need a configuration. A configuration or a flag that is wrong ends glint with code 2.";
+
+const CHECK_EXAMPLES: &str = "\
+Each fault is one line, FILE:LINE: what is wrong and what to do. Exit code 0: it can be served; 2: it has faults.
+
+Example:
+  glint check -c /etc/glint/glint.toml && pkill -HUP glint";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  glint completions bash > /etc/bash_completion.d/glint
+  glint completions zsh > /usr/share/zsh/site-functions/_glint";

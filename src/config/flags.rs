@@ -1,0 +1,145 @@
+//! The flags of `glint serve` that say what to serve, in the same types as the file.
+
+use super::device::DeviceSpec;
+use super::endpoint::Endpoint;
+use super::fault::{Findings, Place, Placed};
+use super::model::TargetConfig;
+use super::name::{IscsiName, TargetLabel};
+use super::targets::{LunDraft, TargetDraft, derived_iqn};
+use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
+
+/// The flags as they were typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `--listen ADDR`: bound instead of the file's portals.
+    pub listen: Vec<String>,
+    /// `--advertise ADDR`: told to initiators instead of the bound addresses.
+    pub advertise: Vec<String>,
+    /// `--api ADDR|off`.
+    pub api: Option<String>,
+    /// `--volume NAME=DEVICE[,option]...`: served beside the file's targets.
+    pub volumes: Vec<String>,
+}
+
+/// Reads the values of a repeated flag as addresses.
+pub(super) fn endpoints(
+    findings: &mut Findings,
+    flag: &str,
+    values: &[String],
+    default_port: u16,
+) -> Vec<Placed<Endpoint>> {
+    let mut read = |value: &String| {
+        let place = Place::Flag(format!("{flag} {value}"));
+        match Endpoint::parse(value, Some(default_port)) {
+            Ok(value) => Some(Placed { value, place }),
+            Err(message) => {
+                findings.fault(place, message);
+                None
+            }
+        }
+    };
+    values.iter().filter_map(&mut read).collect()
+}
+
+/// An option of `--volume`: its name and what it does to the unit. The value is `None` where no `=` was given.
+struct VolumeOption {
+    name: &'static str,
+    set: fn(&mut LunDraft, Option<&str>) -> Result<(), String>,
+}
+
+const OPTIONS: [VolumeOption; 7] = [
+    VolumeOption { name: "size", set: |lun, value| needed(value)?.parse().map(|size| lun.size = Some(size)) },
+    VolumeOption {
+        name: "block_size",
+        set: |lun, value| needed(value)?.parse().map(|size| lun.block_size = Some(size)),
+    },
+    VolumeOption { name: "read_only", set: |lun, value| switch(value).map(|on| lun.read_only = on) },
+    VolumeOption { name: "removable", set: |lun, value| switch(value).map(|on| lun.removable = on) },
+    VolumeOption { name: "grow", set: |lun, value| switch(value).map(|on| lun.grow = on) },
+    VolumeOption { name: "preallocate", set: |lun, value| switch(value).map(|on| lun.preallocate = on) },
+    VolumeOption {
+        name: "serial",
+        set: |lun, value| needed(value)?.parse().map(|serial| lun.serial = Some(serial)),
+    },
+];
+
+fn needed(value: Option<&str>) -> Result<&str, String> {
+    value.ok_or_else(|| "needs a value".into())
+}
+
+fn switch(value: Option<&str>) -> Result<bool, String> {
+    match value {
+        None | Some("true") => Ok(true),
+        Some("false") => Ok(false),
+        Some(other) => Err(format!("{other:?} is neither true nor false")),
+    }
+}
+
+/// Reads one `--volume`; a target with LUN 0.
+pub(super) fn read_volume(findings: &mut Findings, text: &str, base: &IscsiName) -> Option<TargetDraft> {
+    let place = Place::Flag(format!("--volume {text}"));
+    let mut fault = |message: String| findings.fault(place.clone(), message);
+    let Some((name, rest)) = text.split_once('=') else {
+        fault("the form is NAME=DEVICE[,size=1GiB][,read_only]..".into());
+        return None;
+    };
+    let (device, options) = split_device(rest);
+    let name = name.parse::<TargetLabel>().map_err(&mut fault).ok();
+    let iqn = name.as_ref().and_then(|name| derived_iqn(base, name).map_err(&mut fault).ok());
+    let device = device.parse::<DeviceSpec>().map_err(&mut fault).ok();
+    let mut draft = LunDraft::default();
+    for option in options {
+        let (key, value) = match option.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (option.as_str(), None),
+        };
+        let result = match OPTIONS.iter().find(|known| known.name == key) {
+            Some(known) => (known.set)(&mut draft, value).map_err(|message| format!("{key}: {message}")),
+            None => {
+                let names: Vec<_> = OPTIONS.iter().map(|known| known.name).collect();
+                Err(format!(
+                    "unknown option {key:?}; known: {} (write `,,` for a comma in a path)",
+                    names.join(", ")
+                ))
+            }
+        };
+        draft.size_given |= key == "size";
+        if let Err(message) = result {
+            fault(message);
+        }
+    }
+    let lun = device.and_then(|device| draft.finish(device, |_, message| fault(message)));
+    let target = TargetConfig {
+        name: name?,
+        iqn: iqn?,
+        alias: None,
+        initiators: InitiatorList::default(),
+        auth: AuthPolicy::Open,
+        luns: vec![lun?],
+    };
+    Some(TargetDraft { lun_places: vec![place.clone()], target: Placed { value: target, place } })
+}
+
+/// Splits `DEVICE,option,option`. Commas between the hosts of a gluster URI belong to it; elsewhere `,,` is a comma.
+fn split_device(text: &str) -> (String, Vec<String>) {
+    let hosts = text.strip_prefix("gluster").and_then(|rest| rest.find("://")).map_or(0, |at| {
+        let start = "gluster".len() + at + "://".len();
+        text.get(start..).and_then(|rest| rest.find('/')).map_or(0, |slash| start + slash)
+    });
+    let (head, tail) = text.split_at(hosts);
+    let mut parts = vec![head.to_owned()];
+    let mut letters = tail.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == ',' && letters.next_if_eq(&',').is_none() {
+            parts.push(String::new());
+        } else if let Some(part) = parts.last_mut() {
+            part.push(letter);
+        }
+    }
+    let options = parts.split_off(1);
+    (parts.pop().unwrap_or_default(), options)
+}
+
+#[cfg(test)]
+#[path = "flags_tests.rs"]
+mod tests;

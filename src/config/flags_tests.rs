@@ -1,0 +1,66 @@
+use super::*;
+
+fn read(text: &str) -> Result<TargetConfig, Vec<String>> {
+    let mut findings = Findings::default();
+    let base = "iqn.2026-12.io.glint".parse().unwrap();
+    let target = read_volume(&mut findings, text, &base);
+    let faults: Vec<_> = findings.faults.iter().map(|fault| fault.display(None).to_string()).collect();
+    match target {
+        Some(draft) if faults.is_empty() => Ok(draft.target.value),
+        _ => Err(faults),
+    }
+}
+
+#[test]
+fn a_volume_is_a_target_with_lun_0() {
+    let target =
+        read("disk=file:/srv/a.img,size=1GiB,block_size=4096,read_only,removable,serial=X-1").unwrap();
+    assert_eq!(&*target.iqn, "iqn.2026-12.io.glint:disk");
+    assert!(target.is_open());
+    let lun = &target.luns[0];
+    assert_eq!((lun.number, lun.size, lun.block_size), (0, Some(1 << 30), 4096));
+    assert!(lun.read_only && lun.removable && !lun.grow && !lun.preallocate);
+    assert_eq!(target.identity(lun).serial, "X-1");
+}
+
+#[test]
+fn commas_belong_to_hosts_and_doubled_to_paths() {
+    let device = |text| read(text).unwrap().luns[0].device.to_string();
+    assert_eq!(device("a=gluster://h1,h2:1/vol/x,size=1GiB"), "gluster://h1,h2:1/vol/x");
+    assert_eq!(device("a=gluster+tcp://h1,h2/vol/x"), "gluster://h1,h2/vol/x");
+    assert_eq!(device("a=file:/srv/a,,b=c,size=1GiB"), "file:/srv/a,b=c");
+    assert_eq!(device("a=gluster://h/vol/x,,y,grow,size=1GiB"), "gluster://h/vol/x,y");
+}
+
+#[test]
+fn every_fault_of_a_volume_is_told() {
+    let faults = read("a b=ram:,sise=1GiB,read_only=maybe,block_size").unwrap_err();
+    assert_eq!(faults.len(), 5, "{faults:#?}");
+    assert!(faults.iter().all(|fault| fault.starts_with("--volume a b=ram:,")), "{faults:#?}");
+    for word in ["target name", "sise", "maybe", "block_size", "needs a size"] {
+        assert!(faults.iter().any(|fault| fault.contains(word)), "{word} in {faults:#?}");
+    }
+    assert!(read("ram:").is_err());
+    assert!(read("a=disk").is_err());
+    assert!(read("a=ram:,size=1000").is_err());
+    assert!(read("a=ram:,size=0").is_err());
+    assert!(read("a=file:/x,grow").is_err());
+    assert!(read("a=ram:,size=1MiB,read_only=false").is_ok_and(|target| !target.luns[0].read_only));
+}
+
+#[test]
+fn identities_last_and_differ() {
+    let identity = |text| {
+        let target = read(text).unwrap();
+        target.identity(&target.luns[0])
+    };
+    let first = identity("a=ram:,size=1MiB");
+    assert_eq!(first, identity("a=file:/elsewhere,size=2MiB"), "neither device nor size matters");
+    assert_ne!(first, identity("b=ram:,size=1MiB"));
+    assert_eq!(first.naa >> 60, 3);
+    // Initiators know units by these: they may never change.
+    assert_eq!((first.serial.as_str(), first.naa), IDENTITY_OF_A);
+    assert_eq!(identity("a=null:,size=1MiB,serial=S").naa, identity("b=null:,size=1MiB,serial=S").naa);
+}
+
+const IDENTITY_OF_A: (&str, u64) = ("39059f5d6e8df27c", 0x3390_59f5_d6e8_df27);

@@ -1,0 +1,25 @@
+//! What to serve: a TOML file and the flags of the command line, read into types that hold only what is valid.
+//!
+//! [`ConfigSource::load`] tells every fault at once, each with its line and what to do about it.
+
+mod chap;
+mod device;
+mod endpoint;
+mod fault;
+mod flags;
+mod load;
+mod model;
+mod name;
+mod reader;
+mod targets;
+mod units;
+mod whole;
+
+pub use device::{DeviceSpec, GlusterFile, GlusterVolume};
+pub use endpoint::{Endpoint, Host};
+pub use fault::{Faults, Finding, Place};
+pub use flags::Flags;
+pub use load::{ConfigSource, Loaded};
+pub use model::{Config, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, TargetConfig};
+pub use name::{IscsiName, NodeId, Serial, TargetLabel};
+pub use units::ByteSize;

@@ -1,0 +1,207 @@
+//! Bringing what runs in line with a configuration.
+
+use super::limits;
+use super::portals;
+use super::volumes::{OpenTarget, VolumeError};
+use crate::backend::{BackendContext, Device};
+use crate::config::{Config, TargetConfig};
+use crate::server::catalog::{ServedTarget, Snapshot};
+use crate::server::{ListenError, Listeners, Node, Workers};
+use crate::telemetry::metrics::Metrics;
+use futures_util::future::join_all;
+use glint_target_core::device::BlockDevice;
+use glint_target_core::lun::target::TargetDevice;
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long sessions of a target that is removed may take to end.
+const REVOKE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// One thing that could not be done; the others were.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ApplyError {
+    #[error("volume {target}, LUN {lun}: {error}")]
+    Volume { target: String, lun: u16, error: VolumeError },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error("cannot find the address of {name}: {error}")]
+    Resolve { name: String, error: io::Error },
+}
+
+/// What runs.
+pub struct Control {
+    node: Arc<Node<TargetDevice<Device>>>,
+    backends: BackendContext,
+    listeners: Listeners<TargetDevice<Device>>,
+    /// By IQN.
+    targets: HashMap<String, OpenTarget>,
+}
+
+impl Control {
+    /// Worker threads and an empty node, with the limits of `config`. To be called inside the runtime that is to accept connections.
+    pub fn new(config: &Config, metrics: Arc<Metrics>) -> io::Result<Self> {
+        let configured = &config.limits;
+        let node = Node::new(
+            limits::server_limits(configured),
+            limits::bytes_in_flight(configured),
+            limits::connection_config(configured),
+            metrics,
+        );
+        let workers = Workers::start(usize::try_from(configured.workers).unwrap_or(0))?;
+        let listeners = Listeners::new(Arc::clone(&node), workers);
+        let backends = BackendContext::new(configured.io_deadline);
+        Ok(Self { node, backends, listeners, targets: HashMap::new() })
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Arc<Node<TargetDevice<Device>>> {
+        &self.node
+    }
+
+    /// The address that was bound for one that was wanted.
+    pub fn bound(&self, wanted: SocketAddr) -> Option<SocketAddr> {
+        self.listeners.bound(wanted)
+    }
+
+    /// Does all that lies between what runs and `config`, and tells what could not be done. Sessions that are not concerned notice nothing.
+    pub async fn apply(&mut self, config: &Config) -> Vec<ApplyError> {
+        let mut failed = self.open(config).await;
+        failed.extend(self.serve(config).await);
+        failed
+    }
+
+    /// The first half of [`apply`](Self::apply): targets, units and devices.
+    pub async fn open(&mut self, config: &Config) -> Vec<ApplyError> {
+        self.close_targets(config).await;
+        let mut failed = Vec::new();
+        self.change_units(config, &mut failed).await;
+        self.node.readiness().set_volumes_open(failed.is_empty());
+        failed
+    }
+
+    /// The second half: limits and portals, and what initiators are told. Connections are accepted when all of it is in place.
+    pub async fn serve(&mut self, config: &Config) -> Vec<ApplyError> {
+        let limits = &config.limits;
+        self.node.set_limits(limits::server_limits(limits), limits::connection_config(limits));
+        let (resolved, unresolved) = portals::resolve(&config.portals).await;
+        let unbound = self.listeners.apply(&portals::to_bind(&resolved));
+        let groups = portals::groups(&resolved, |wanted| self.listeners.bound(wanted));
+        for target in self.targets.values() {
+            target.device.server.set_ports(groups.iter().map(|group| group.relative_port));
+        }
+        let targets = config.targets.iter().filter_map(|target| self.served(target)).collect();
+        await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
+        self.listeners.accept();
+        let unresolved = unresolved.into_iter().map(|(name, error)| ApplyError::Resolve { name, error });
+        let failed: Vec<_> = unresolved.chain(unbound.into_iter().map(ApplyError::from)).collect();
+        self.node.readiness().set_listening(failed.is_empty());
+        failed
+    }
+
+    /// Ends the targets that are wanted no longer.
+    async fn close_targets(&mut self, config: &Config) {
+        let wanted = |iqn: &str| config.targets.iter().any(|target| &*target.iqn == iqn);
+        let removed: Vec<String> = self.targets.keys().filter(|iqn| !wanted(iqn)).cloned().collect();
+        if removed.is_empty() {
+            return;
+        }
+        let kept = self.node.catalog();
+        let targets = kept.targets().iter().filter(|target| wanted(&target.name)).cloned().collect();
+        await_end(self.node.publish(kept.with_targets(targets))).await;
+        for iqn in removed {
+            if let Some(mut target) = self.targets.remove(&iqn) {
+                for number in target.numbers() {
+                    target.close(number, self.node.metrics()).await;
+                }
+            }
+        }
+    }
+
+    /// Closes, lets grow and opens units; all that is to be closed is closed before anything is opened, as a device may move to another unit.
+    async fn change_units(&mut self, config: &Config, failed: &mut Vec<ApplyError>) {
+        let mut opening = Vec::new();
+        for wanted in &config.targets {
+            let open = self
+                .targets
+                .entry(wanted.iqn.to_string())
+                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared()));
+            let changes = open.changes(wanted);
+            for number in changes.close {
+                open.close(number, self.node.metrics()).await;
+            }
+            for lun in changes.resize {
+                let number = lun.number;
+                if let Err(error) = open.resize(lun).await {
+                    failed.push(volume_error(wanted, number, error));
+                }
+            }
+            opening.extend(changes.open.into_iter().map(|lun| (wanted, lun)));
+        }
+        let devices = join_all(opening.iter().map(|(_, lun)| OpenTarget::open(lun, &self.backends))).await;
+        for ((wanted, lun), device) in opening.into_iter().zip(devices) {
+            match device {
+                Ok(device) => {
+                    if let Some(open) = self.targets.get_mut(&*wanted.iqn) {
+                        open.add(wanted, lun, device, self.node.metrics());
+                    }
+                }
+                Err(error) => failed.push(volume_error(wanted, lun.number, error)),
+            }
+        }
+    }
+
+    fn served(&self, target: &TargetConfig) -> Option<Arc<ServedTarget<TargetDevice<Device>>>> {
+        let open = self.targets.get(&*target.iqn)?;
+        Some(Arc::new(ServedTarget {
+            name: target.iqn.shared(),
+            alias: target.alias.as_deref().map(Arc::from),
+            initiators: target.initiators.clone(),
+            auth: target.auth.clone(),
+            device: Arc::clone(&open.device),
+        }))
+    }
+
+    /// No connection is accepted from now on.
+    pub fn stop_listening(&mut self) {
+        self.listeners.close();
+    }
+
+    /// Puts all that was written onto stable storage; tells how many units could not.
+    pub async fn flush(&self) -> usize {
+        let flush = |target: &OpenTarget| {
+            let name = Arc::clone(target.device.server.name());
+            let units = target.device.server.units();
+            async move {
+                let mut failed = 0;
+                for (lun, unit) in units.iter() {
+                    if let Err(error) = unit.device().flush().await {
+                        tracing::error!(target = %name, lun, %error, "flush failed");
+                        failed += 1;
+                    }
+                }
+                failed
+            }
+        };
+        join_all(self.targets.values().map(flush)).await.into_iter().sum()
+    }
+}
+
+fn volume_error(target: &TargetConfig, lun: u16, error: VolumeError) -> ApplyError {
+    ApplyError::Volume { target: target.name.to_string(), lun, error }
+}
+
+async fn await_end(sessions: Vec<CancellationToken>) {
+    let ended = join_all(sessions.iter().map(CancellationToken::cancelled));
+    if tokio::time::timeout(REVOKE_PATIENCE, ended).await.is_err() {
+        tracing::error!("sessions that were ended have commands that did not end");
+    }
+}
+
+#[cfg(test)]
+#[path = "apply_tests.rs"]
+mod tests;

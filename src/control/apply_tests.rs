@@ -1,0 +1,128 @@
+use super::*;
+use crate::config::{ConfigSource, Flags};
+use std::net::TcpStream;
+
+fn config(volumes: &[&str]) -> Config {
+    listening(&["127.0.0.1:0"], volumes)
+}
+
+fn listening(listen: &[&str], volumes: &[&str]) -> Config {
+    let strings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let flags = Flags {
+        listen: strings(listen),
+        advertise: Vec::new(),
+        api: Some("off".into()),
+        volumes: strings(volumes),
+    };
+    ConfigSource { file: None, flags }.load().unwrap().config
+}
+
+fn control(config: &Config) -> Control {
+    Control::new(config, Arc::new(Metrics::new().unwrap())).unwrap()
+}
+
+fn iqn(name: &str) -> String {
+    format!("iqn.2026-12.io.glint:{name}")
+}
+
+fn size(control: &Control, name: &str) -> Option<u64> {
+    let target = control.targets.get(&iqn(name))?;
+    Some(target.device.server.unit(0)?.device().geometry().size)
+}
+
+fn told(failed: &[ApplyError]) -> Vec<String> {
+    failed.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn volumes_come_and_go_while_others_stay() {
+    let first = config(&["a=ram:,size=1MiB", "b=ram:,size=2MiB"]);
+    let mut control = control(&first);
+    assert_eq!(told(&control.apply(&first).await), [""; 0]);
+    assert!(control.node.readiness().obstacles().is_empty());
+    let a = Arc::clone(&control.targets.get(&iqn("a")).unwrap().device);
+    let bound = control.bound("127.0.0.1:0".parse().unwrap()).unwrap();
+    TcpStream::connect(bound).unwrap();
+
+    let second = config(&["a=ram:,size=1MiB", "c=null:,size=3MiB"]);
+    assert_eq!(told(&control.apply(&second).await), [""; 0]);
+    assert!(Arc::ptr_eq(&a, &control.targets.get(&iqn("a")).unwrap().device));
+    assert_eq!(size(&control, "b"), None);
+    assert_eq!(size(&control, "c"), Some(3 << 20));
+    let names: Vec<_> =
+        control.node.catalog().targets().iter().map(|target| target.name.to_string()).collect();
+    assert_eq!(names, [iqn("a"), iqn("c")]);
+    assert_eq!(control.bound("127.0.0.1:0".parse().unwrap()), Some(bound));
+    let metrics = control.node.metrics().render().unwrap();
+    assert!(metrics.contains(&iqn("c")) && !metrics.contains(&iqn("b")));
+}
+
+#[tokio::test]
+async fn a_volume_grows_but_never_shrinks() {
+    let directory = tempfile::tempdir().unwrap();
+    let volume = |options: &str| format!("v=file:{}/disk.img,{options}", directory.path().display());
+    let first = config(&[&volume("size=2MiB")]);
+    let mut control = control(&first);
+    assert_eq!(told(&control.apply(&first).await), [""; 0]);
+    let unit = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+
+    assert_eq!(told(&control.apply(&config(&[&volume("size=4MiB,grow")])).await), [""; 0]);
+    assert_eq!(size(&control, "v"), Some(4 << 20));
+    let now = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+    assert!(Arc::ptr_eq(&unit, &now), "the unit has not been disturbed");
+
+    for (options, complaint) in [("size=1MiB", "nothing is ever cut off"), ("size=8MiB", "add `grow`")] {
+        let failed = told(&control.apply(&config(&[&volume(options)])).await);
+        assert_eq!(failed.len(), 1);
+        assert!(failed[0].starts_with("volume v, LUN 0: ") && failed[0].contains(complaint), "{failed:?}");
+        assert_eq!(size(&control, "v"), Some(4 << 20));
+    }
+}
+
+#[tokio::test]
+async fn a_device_may_move_to_another_target_in_one_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = format!("file:{}/disk.img,size=1MiB", directory.path().display());
+    let first = config(&[&format!("old={disk}")]);
+    let mut control = control(&first);
+    assert_eq!(told(&control.apply(&first).await), [""; 0]);
+    assert_eq!(told(&control.apply(&config(&[&format!("new={disk}")])).await), [""; 0]);
+    assert_eq!((size(&control, "old"), size(&control, "new")), (None, Some(1 << 20)));
+}
+
+#[tokio::test]
+async fn what_fails_is_told_and_the_rest_is_done() {
+    let first = config(&["bad=file:/nowhere/at/all.img", "good=ram:,size=1MiB"]);
+    let mut control = control(&first);
+    let failed = told(&control.apply(&first).await);
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].starts_with("volume bad, LUN 0: "), "{failed:?}");
+    assert_eq!(size(&control, "good"), Some(1 << 20));
+    assert_eq!(control.node.readiness().obstacles(), ["a volume is not open"]);
+    assert_eq!(told(&control.apply(&config(&["good=ram:,size=1MiB"])).await), [""; 0]);
+    assert!(control.node.readiness().obstacles().is_empty());
+}
+
+#[tokio::test]
+async fn portals_come_and_go() {
+    let first = listening(&["127.0.0.1:0"], &["a=ram:,size=1MiB"]);
+    let mut control = control(&first);
+    control.apply(&first).await;
+    let old = control.bound("127.0.0.1:0".parse().unwrap()).unwrap();
+    let rival = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = rival.local_addr().unwrap().to_string();
+    // SO_REUSEADDR does not let two listen on the same port.
+    let failed = control.apply(&listening(&["[::1]:0", &taken], &["a=ram:,size=1MiB"])).await;
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].to_string().starts_with(&format!("cannot listen on {taken}: ")));
+    assert_eq!(control.node.readiness().obstacles(), ["a portal is not bound"]);
+    TcpStream::connect(control.bound("[::1]:0".parse().unwrap()).unwrap()).unwrap();
+    assert_eq!(control.bound("127.0.0.1:0".parse().unwrap()), None);
+    tokio::time::timeout(Duration::from_secs(10), async {
+        while TcpStream::connect(old).is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .expect("the old portal is given up");
+}

@@ -1,0 +1,54 @@
+use super::*;
+use crate::config::Endpoint;
+
+fn portal(listen: &[&str], advertise: &[&str], group_tag: u16) -> Portal {
+    let parse =
+        |texts: &[&str]| texts.iter().map(|text| Endpoint::parse(text, Some(3260)).unwrap()).collect();
+    Portal { listen: parse(listen), advertise: parse(advertise), group_tag }
+}
+
+#[tokio::test]
+async fn portals_of_one_tag_make_one_group() {
+    let portals = [
+        portal(&["127.0.0.1:0", "[::1]:3260"], &[], 9),
+        portal(&["0.0.0.0"], &[], 2),
+        portal(&["127.0.0.2", "127.0.0.1:0"], &["store.example:860", "[2001:db8::5]"], 9),
+    ];
+    let (resolved, failed) = resolve(&portals).await;
+    assert!(failed.is_empty());
+    let socket = |text: &str| text.parse::<SocketAddr>().unwrap();
+    assert_eq!(
+        to_bind(&resolved),
+        [
+            (socket("127.0.0.1:0"), 9),
+            (socket("[::1]:3260"), 9),
+            (socket("0.0.0.0:3260"), 2),
+            (socket("127.0.0.2:3260"), 9)
+        ]
+    );
+    let bound = |wanted: SocketAddr| match wanted.port() {
+        0 => Some(SocketAddr::new(wanted.ip(), 40000)),
+        _ if wanted.is_ipv6() => None,
+        _ => Some(wanted),
+    };
+    let fixed = |text: &str| PortalAddress::Fixed(text.into());
+    assert_eq!(
+        groups(&resolved, bound),
+        [
+            PortalGroup {
+                tag: 2,
+                relative_port: 1,
+                addresses: vec![PortalAddress::Local(socket("0.0.0.0:3260"))]
+            },
+            PortalGroup {
+                tag: 9,
+                relative_port: 2,
+                addresses: vec![
+                    fixed("127.0.0.1:40000"),
+                    fixed("store.example:860"),
+                    fixed("[2001:db8::5]:3260")
+                ]
+            },
+        ]
+    );
+}

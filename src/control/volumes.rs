@@ -1,0 +1,160 @@
+//! The targets that are open, their units and the devices below.
+
+use crate::backend::{self, BackendContext, Device, OpenError, OpenOptions};
+use crate::config::{LunConfig, TargetConfig};
+use crate::server::catalog::ServedDevice;
+use crate::telemetry::metrics::Metrics;
+use arc_swap::ArcSwap;
+use glint_target_core::device::{BlockDevice, DeviceError};
+use glint_target_core::lun::identity::Identity;
+use glint_target_core::lun::target::TargetDevice;
+use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most bytes of one READ or WRITE: what libgfapi pools buffers for.
+const MAX_TRANSFER: u32 = 1 << 20;
+/// How long a unit that is closed may take to end its commands, and then to flush.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What runs the commands of one target.
+pub(super) type Served = ServedDevice<TargetDevice<Device>>;
+
+/// Why a change of a unit failed.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum VolumeError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("it has {found} bytes, more than the {wanted} asked for; nothing is ever cut off")]
+    WouldShrink { found: u64, wanted: u64 },
+    #[error("it has {found} bytes, less than the {wanted} asked for; add `grow` to let it grow")]
+    WouldGrow { found: u64, wanted: u64 },
+    #[error("it could not grow: {0}")]
+    Grow(DeviceError),
+}
+
+/// A target that is open.
+pub(super) struct OpenTarget {
+    pub(super) device: Arc<Served>,
+    /// The units that are open, as they were configured.
+    luns: BTreeMap<u16, LunConfig>,
+}
+
+/// What has to be done to a target's units.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    pub(super) close: Vec<u16>,
+    pub(super) resize: Vec<LunConfig>,
+    pub(super) open: Vec<LunConfig>,
+}
+
+impl OpenTarget {
+    pub(super) fn new(name: Arc<str>) -> Self {
+        let device = ServedDevice { server: TargetDevice::new(name), volumes: ArcSwap::default() };
+        Self { device: Arc::new(device), luns: BTreeMap::new() }
+    }
+
+    /// Compares what is open with what is wanted.
+    pub(super) fn changes(&self, wanted: &TargetConfig) -> Changes {
+        let mut changes = Changes::default();
+        for number in self.luns.keys() {
+            if !wanted.luns.iter().any(|lun| lun.number == *number) {
+                changes.close.push(*number);
+            }
+        }
+        for lun in &wanted.luns {
+            match self.luns.get(&lun.number) {
+                Some(open) if open == lun => {}
+                Some(open) if differs_in_size_alone(open, lun) => changes.resize.push(lun.clone()),
+                Some(_) => {
+                    changes.close.push(lun.number);
+                    changes.open.push(lun.clone());
+                }
+                None => changes.open.push(lun.clone()),
+            }
+        }
+        changes
+    }
+
+    /// Opens a unit's device; nothing is changed yet, so that several can be opened at a time.
+    pub(super) async fn open(lun: &LunConfig, context: &BackendContext) -> Result<Device, VolumeError> {
+        Ok(backend::open(&lun.device, &OpenOptions::from(lun), context).await?)
+    }
+
+    /// Serves a device as a unit.
+    pub(super) fn add(&mut self, target: &TargetConfig, lun: LunConfig, device: Device, metrics: &Metrics) {
+        let names = target.identity(&lun);
+        let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
+        let config = UnitConfig {
+            identity,
+            block_size: lun.block_size,
+            read_only: lun.read_only,
+            removable: lun.removable,
+            max_transfer: MAX_TRANSFER,
+        };
+        let size = device.geometry().size;
+        tracing::info!(target = %target.iqn, lun = lun.number, device = %lun.device, size, "volume open");
+        let volume = Arc::new(metrics.volume(&target.iqn, lun.number));
+        self.device.volumes.rcu(|volumes| {
+            let mut volumes: Vec<_> = volumes.iter().filter(|(own, _)| *own != lun.number).cloned().collect();
+            volumes.push((lun.number, Arc::clone(&volume)));
+            volumes.sort_by_key(|(number, _)| *number);
+            volumes
+        });
+        self.device.server.add_unit(lun.number, Arc::new(LogicalUnit::new(config, device)));
+        self.luns.insert(lun.number, lun);
+    }
+
+    /// Takes a unit away: its commands end, its device is flushed and closed.
+    pub(super) async fn close(&mut self, number: u16, metrics: &Metrics) {
+        self.luns.remove(&number);
+        let Some(unit) = self.device.server.remove_unit(number) else { return };
+        let name = Arc::clone(self.device.server.name());
+        if tokio::time::timeout(CLOSE_PATIENCE, unit.settled()).await.is_err() {
+            tracing::error!(target = %name, lun = number, "commands did not end before the volume is closed");
+        }
+        match tokio::time::timeout(CLOSE_PATIENCE, unit.device().flush()).await {
+            Ok(Ok(())) => tracing::info!(target = %name, lun = number, "volume closed"),
+            Ok(Err(error)) => tracing::error!(target = %name, lun = number, %error, "flush at close failed"),
+            Err(_) => tracing::error!(target = %name, lun = number, "flush at close did not end"),
+        }
+        self.device
+            .volumes
+            .rcu(|volumes| volumes.iter().filter(|(own, _)| *own != number).cloned().collect::<Vec<_>>());
+        metrics.forget_volume(&name, number);
+    }
+
+    /// Lets a unit grow to the size that is wanted now; initiators are told by a unit attention.
+    pub(super) async fn resize(&mut self, lun: LunConfig) -> Result<(), VolumeError> {
+        let Some(unit) = self.device.server.unit(lun.number) else { return Ok(()) };
+        let found = unit.device().geometry().size;
+        match lun.size {
+            Some(wanted) if wanted < found => return Err(VolumeError::WouldShrink { found, wanted }),
+            Some(wanted) if wanted > found && !lun.grow => {
+                return Err(VolumeError::WouldGrow { found, wanted });
+            }
+            Some(wanted) if wanted > found => {
+                unit.device().resize(wanted).await.map_err(VolumeError::Grow)?;
+                unit.capacity_changed();
+                let target = self.device.server.name();
+                tracing::info!(%target, lun = lun.number, from = found, to = wanted, "volume has grown");
+            }
+            _ => {}
+        }
+        self.luns.insert(lun.number, lun);
+        Ok(())
+    }
+
+    /// The numbers of all units.
+    pub(super) fn numbers(&self) -> Vec<u16> {
+        self.luns.keys().copied().collect()
+    }
+}
+
+/// Whether a unit that is open need not be closed to become the other.
+fn differs_in_size_alone(open: &LunConfig, wanted: &LunConfig) -> bool {
+    let size = wanted.size;
+    LunConfig { size, preallocate: wanted.preallocate, grow: wanted.grow, ..open.clone() } == *wanted
+}

@@ -1,0 +1,105 @@
+//! How a connection ended, for logs and metrics.
+
+use super::driver::{Driver, End};
+use crate::telemetry::metrics::Metrics;
+use glint_target_core::login::LoginFailure;
+use glint_target_core::scsi::command::DeviceServer;
+use glint_target_core::session::event::CloseReason;
+use std::time::Instant;
+
+/// Logs and counts the end of a connection. What peers bring about is logged with measure.
+pub(super) fn ended<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) {
+    let _inside = driver.span.enter();
+    let Some(complaint) = complaint(driver, end) else {
+        return tracing::info!(%end, "connection ended");
+    };
+    if let Some(held_back) = driver.node.complaints.admit(Instant::now()) {
+        tracing::warn!(%end, held_back, "{complaint}");
+    }
+}
+
+/// What is to be said of an end that is not as it should be.
+fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<String> {
+    let metrics = &driver.node.metrics;
+    let complaint = match end {
+        End::Dismissed(_) | End::PeerClosed => return None,
+        End::Stalled => "the initiator took no data for too long",
+        End::Socket(_) => "the connection broke",
+        End::Closed(reason) => match reason {
+            CloseReason::LogoutRequested | CloseReason::TargetReset | CloseReason::Driver => return None,
+            CloseReason::LoginFailed => return login_complaint(driver),
+            CloseReason::LoginTimeout => {
+                name_initiator(driver);
+                metrics.login_failed("timeout");
+                "the login took too long"
+            }
+            CloseReason::ProtocolError => {
+                metrics.pdu_error("fatal");
+                "the initiator broke the protocol"
+            }
+            CloseReason::HeaderDigestError => {
+                metrics.pdu_error("header_digest");
+                "a header digest was wrong"
+            }
+            CloseReason::NopTimeout => "the initiator did not answer a NOP-In",
+            CloseReason::LogoutTimeout => "the initiator did not log out when it was asked to",
+        },
+    };
+    Some(complaint.into())
+}
+
+/// Counts a PDU that was rejected, by its reason code (RFC 7143 §11.17.1).
+pub(super) fn rejected(metrics: &Metrics, reason: u8) {
+    metrics.pdu_error(match reason {
+        0x02 => "data_digest",
+        0x03 => "snack",
+        0x04 => "protocol",
+        0x05 => "command_not_supported",
+        0x06 => "too_many_immediate_commands",
+        0x07 => "task_in_progress",
+        0x09 => "invalid_field",
+        0x0c => "waiting_for_logout",
+        _ => "other",
+    });
+}
+
+/// A login that was refused from here has been told and counted.
+fn login_complaint<S: DeviceServer, F>(driver: &Driver<S, F>) -> Option<String> {
+    if driver.refused {
+        return None;
+    }
+    name_initiator(driver);
+    let failure = driver.connection.login_failure();
+    driver.node.metrics.login_failed(failure.map_or("other", label));
+    Some(match failure {
+        Some(failure) => format!("login failed: {failure}"),
+        None => "login failed".into(),
+    })
+}
+
+/// The name, not proven, of an initiator whose login came to no good end.
+fn name_initiator<S: DeviceServer, F>(driver: &Driver<S, F>) {
+    if let Some(name) = driver.connection.initiator_name() {
+        driver.span.record("initiator", &**name);
+    }
+}
+
+/// The label `reason` of failed logins.
+fn label(failure: LoginFailure) -> &'static str {
+    match failure {
+        LoginFailure::Misbehaviour(_)
+        | LoginFailure::UnsupportedVersion
+        | LoginFailure::MissingParameter(_)
+        | LoginFailure::SessionTypeUnsupported
+        | LoginFailure::InvalidDuringLogin => "initiator_error",
+        LoginFailure::Authentication(_) => "authentication",
+        LoginFailure::NotAdmitted => "not_admitted",
+        LoginFailure::TargetNotFound | LoginFailure::TargetRemoved => "no_such_target",
+        LoginFailure::SessionDoesNotExist => "no_such_session",
+        LoginFailure::TooManyConnections | LoginFailure::CannotIncludeInSession => "too_many_connections",
+        LoginFailure::TargetError
+        | LoginFailure::ServiceUnavailable
+        | LoginFailure::OutOfResources
+        | LoginFailure::Refused(..) => "other",
+    }
+}

@@ -1,0 +1,190 @@
+//! Binding portals and accepting connections.
+
+use super::connection::{self, Accepted};
+use super::node::Node;
+use super::workers::Workers;
+use glint_target_core::scsi::command::DeviceServer;
+use rustix::net::sockopt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
+
+/// Connections that the system may hold for us until they are accepted.
+const BACKLOG: u32 = 1024;
+/// After this long without traffic the system asks whether the peer is there still, and how often until it gives up.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_COUNT: u32 = 3;
+/// Pause after an accept that failed for want of descriptors or memory.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A portal could not be bound.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {error}")]
+pub struct ListenError {
+    /// The address wanted.
+    pub address: SocketAddr,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+struct Listener {
+    wanted: SocketAddr,
+    bound: SocketAddr,
+    tag: Arc<AtomicU16>,
+    /// Until connections are accepted they queue up in the system.
+    socket: Option<TcpListener>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The portals that are bound. Dropping it stops listening and leaves connections alone.
+pub struct Listeners<S> {
+    node: Arc<Node<S>>,
+    workers: Workers,
+    listeners: Vec<Listener>,
+}
+
+impl<S: DeviceServer> Listeners<S> {
+    /// None yet.
+    pub fn new(node: Arc<Node<S>>, workers: Workers) -> Self {
+        Self { node, workers, listeners: Vec::new() }
+    }
+
+    /// Binds those of `portals` (address and portal group tag) that are not bound, and gives up those that are not among them. What
+    /// could not be bound is told. Connections wait until [`accept`](Self::accept).
+    pub fn apply(&mut self, portals: &[(SocketAddr, u16)]) -> Vec<ListenError> {
+        self.listeners.retain(|listener| portals.iter().any(|(address, _)| *address == listener.wanted));
+        let mut failed = Vec::new();
+        for &(wanted, tag) in portals {
+            if let Some(listener) = self.listeners.iter().find(|listener| listener.wanted == wanted) {
+                listener.tag.store(tag, Ordering::Relaxed);
+                continue;
+            }
+            match bind(wanted, only_v6(wanted, portals)) {
+                Ok((socket, bound)) => {
+                    let tag = Arc::new(AtomicU16::new(tag));
+                    self.listeners.push(Listener { wanted, bound, tag, socket: Some(socket), task: None });
+                }
+                Err(error) => failed.push(ListenError { address: wanted, error }),
+            }
+        }
+        failed
+    }
+
+    /// Accepts connections on all portals that are bound. To be called inside the runtime that is to do it.
+    pub fn accept(&mut self) {
+        for listener in &mut self.listeners {
+            if let Some(socket) = listener.socket.take() {
+                tracing::info!(address = %listener.bound, "listening");
+                let tag = Arc::clone(&listener.tag);
+                let accept = accept(socket, tag, Arc::clone(&self.node), self.workers.clone());
+                listener.task = Some(tokio::spawn(accept));
+            }
+        }
+    }
+
+    /// Gives all portals up.
+    pub fn close(&mut self) {
+        self.listeners.clear();
+    }
+
+    /// The address that is bound for one that was wanted: its port is known when port 0 was wanted.
+    pub fn bound(&self, wanted: SocketAddr) -> Option<SocketAddr> {
+        self.listeners.iter().find(|listener| listener.wanted == wanted).map(|listener| listener.bound)
+    }
+}
+
+/// Whether an IPv6 wildcard must leave IPv4 to a wildcard of its own on the same port.
+fn only_v6(address: SocketAddr, portals: &[(SocketAddr, u16)]) -> bool {
+    let rival = |other: &SocketAddr| {
+        matches!(other.ip(), IpAddr::V4(ip) if ip.is_unspecified()) && other.port() == address.port()
+    };
+    address.is_ipv6() && address.ip().is_unspecified() && portals.iter().any(|(other, _)| rival(other))
+}
+
+fn bind(address: SocketAddr, only_v6: bool) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = if address.is_ipv6() { TcpSocket::new_v6()? } else { TcpSocket::new_v4()? };
+    // A process that was killed leaves connections in TIME-WAIT; they must not keep its successor from the port.
+    socket.set_reuseaddr(true)?;
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, only_v6)?;
+    }
+    socket.bind(address)?;
+    let listener = socket.listen(BACKLOG)?;
+    let bound = listener.local_addr()?;
+    Ok((listener, bound))
+}
+
+async fn accept<S: DeviceServer>(
+    listener: TcpListener,
+    tag: Arc<AtomicU16>,
+    node: Arc<Node<S>>,
+    workers: Workers,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((socket, peer)) => take_in(socket, peer, tag.load(Ordering::Relaxed), &node, &workers),
+            Err(error) if is_of_peer(&error) => {}
+            Err(error) => {
+                if let Some(held_back) = node.complaints.admit(Instant::now()) {
+                    tracing::warn!(%error, held_back, "cannot accept connections");
+                }
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Errors of a connection that was gone before it was accepted (accept(2)).
+fn is_of_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, HostUnreachable, Interrupted, NetworkDown};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | HostUnreachable | Interrupted | NetworkDown)
+}
+
+fn take_in<S: DeviceServer>(
+    socket: TcpStream,
+    peer: SocketAddr,
+    tag: u16,
+    node: &Arc<Node<S>>,
+    workers: &Workers,
+) {
+    let limits = node.limits.load_full();
+    let Some(enrolment) = node.roster.enter(limits.max_connections) else {
+        node.metrics.login_failed("too_many_connections");
+        if let Some(held_back) = node.complaints.admit(Instant::now()) {
+            tracing::warn!(%peer, limit = limits.max_connections, held_back, "too many connections: refused one");
+        }
+        return;
+    };
+    let (local, socket) = match prepare(socket) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            tracing::debug!(%peer, %error, "a connection was gone before it began");
+            return;
+        }
+    };
+    let node = Arc::clone(node);
+    workers.assign(move || connection::run(Accepted { node, socket, peer, local, tag, enrolment, limits }));
+}
+
+/// Sets the socket's options and takes it out of this runtime.
+fn prepare(socket: TcpStream) -> io::Result<(SocketAddr, std::net::TcpStream)> {
+    socket.set_nodelay(true)?;
+    sockopt::set_tcp_keepidle(&socket, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(&socket, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(&socket, KEEPALIVE_COUNT)?;
+    sockopt::set_socket_keepalive(&socket, true)?;
+    Ok((socket.local_addr()?, socket.into_std()?))
+}

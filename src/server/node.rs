@@ -1,0 +1,101 @@
+//! What all connections of a node share.
+
+use super::budget::NodeBudget;
+use super::catalog::Snapshot;
+use super::limits::Limits;
+use super::readiness::Readiness;
+use super::roster::Roster;
+use super::sessions::Sessions;
+use crate::telemetry::{Throttle, metrics::Metrics};
+use arc_swap::ArcSwap;
+use glint_target_core::session::connection::ConnectionConfig;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The shared state: the catalog, the sessions, the limits, the metrics.
+pub struct Node<S> {
+    pub(super) catalog: Arc<ArcSwap<Snapshot<S>>>,
+    pub(super) limits: ArcSwap<Limits>,
+    pub(super) connection_config: ArcSwap<ConnectionConfig>,
+    pub(super) budget: NodeBudget,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) roster: Arc<Roster>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) readiness: Arc<Readiness>,
+    /// Logs about what peers do wrong pass through here.
+    pub(super) complaints: Throttle,
+    next_nexus: AtomicU64,
+}
+
+impl<S> Node<S> {
+    /// A node that serves nothing yet. All connections together may hold `bytes_in_flight` bytes of commands' data.
+    pub fn new(
+        limits: Limits,
+        bytes_in_flight: usize,
+        connection: ConnectionConfig,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            catalog: Arc::new(ArcSwap::from_pointee(Snapshot::empty())),
+            limits: ArcSwap::from_pointee(limits),
+            connection_config: ArcSwap::from_pointee(connection),
+            budget: NodeBudget::new(bytes_in_flight),
+            sessions: Sessions::new(metrics.sessions.clone()),
+            roster: Roster::new(metrics.connections.clone()),
+            metrics,
+            readiness: Arc::default(),
+            complaints: Throttle::new(20, Duration::from_secs(10)),
+            next_nexus: AtomicU64::new(1),
+        })
+    }
+
+    pub(super) fn next_nexus(&self) -> u64 {
+        self.next_nexus.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The metrics of the process.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// What /readyz tells.
+    pub fn readiness(&self) -> &Arc<Readiness> {
+        &self.readiness
+    }
+
+    /// What is served now.
+    pub fn catalog(&self) -> Arc<Snapshot<S>> {
+        self.catalog.load_full()
+    }
+
+    /// Serves this from now on. Sessions whose target is in it no longer, or no longer admits their initiator, are ended; what
+    /// comes back is to be waited for until they and their commands have ended.
+    pub fn publish(&self, snapshot: Snapshot<S>) -> Vec<CancellationToken> {
+        let snapshot = Arc::new(snapshot);
+        self.catalog.store(Arc::clone(&snapshot));
+        self.sessions.revoke(|initiator, target| {
+            snapshot.target(target).is_some_and(|target| target.initiators.admits(initiator))
+        })
+    }
+
+    /// These hold for connections and sessions that begin from now on.
+    pub fn set_limits(&self, limits: Limits, connection: ConnectionConfig) {
+        self.limits.store(Arc::new(limits));
+        self.connection_config.store(Arc::new(connection));
+    }
+
+    /// Asks all initiators to log out and lets in no other; ready when no connection is left. Commands in flight are answered.
+    pub async fn drain(&self) {
+        self.readiness.set_draining();
+        self.roster.drain();
+        self.roster.empty().await;
+    }
+
+    /// Ends all connections without a word; ready when their commands have ended.
+    pub async fn cut(&self) {
+        self.roster.cut();
+        self.roster.empty().await;
+    }
+}

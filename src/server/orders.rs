@@ -1,0 +1,68 @@
+//! What others can tell a connection's task: flags and a waker, so that no message can pile up or be lost.
+
+use futures_util::task::AtomicWaker;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::Waker;
+
+const DRAIN: u8 = 1;
+const REINSTATED: u8 = 2;
+const REVOKED: u8 = 4;
+const CUT: u8 = 8;
+
+/// Why a connection is told to end at once, the session's commands being finished first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dismissal {
+    /// The same initiator port has logged in anew.
+    Reinstated,
+    /// Its target is served no longer, or not to this initiator.
+    Revoked,
+    /// The process ends.
+    Cut,
+}
+
+/// One connection's orders.
+#[derive(Default)]
+pub(super) struct Orders {
+    flags: AtomicU8,
+    task: AtomicWaker,
+}
+
+impl Orders {
+    /// Ask the initiator to log out, and end after that.
+    pub(super) fn drain(&self) {
+        self.give(DRAIN);
+    }
+
+    /// End.
+    pub(super) fn dismiss(&self, why: Dismissal) {
+        self.give(match why {
+            Dismissal::Reinstated => REINSTATED,
+            Dismissal::Revoked => REVOKED,
+            Dismissal::Cut => CUT,
+        });
+    }
+
+    fn give(&self, flag: u8) {
+        self.flags.fetch_or(flag, Ordering::Release);
+        self.task.wake();
+    }
+
+    /// Has `waker` woken by the next order.
+    pub(super) fn register(&self, waker: &Waker) {
+        self.task.register(waker);
+    }
+
+    /// The dismissal, if there was one.
+    pub(super) fn dismissal(&self) -> Option<Dismissal> {
+        let flags = self.flags.load(Ordering::Acquire);
+        [(REINSTATED, Dismissal::Reinstated), (REVOKED, Dismissal::Revoked), (CUT, Dismissal::Cut)]
+            .into_iter()
+            .find_map(|(flag, why)| (flags & flag != 0).then_some(why))
+    }
+
+    /// Whether to drain; true once.
+    pub(super) fn take_drain(&self) -> bool {
+        self.flags.load(Ordering::Acquire) & DRAIN != 0
+            && self.flags.fetch_and(!DRAIN, Ordering::AcqRel) & DRAIN != 0
+    }
+}

@@ -1,0 +1,275 @@
+//! Whole connections over loopback sockets: what peers may do to a node, and what it lets them.
+
+mod initiator;
+mod stage;
+
+use super::catalog::Snapshot;
+use super::limits::Limits;
+use glint_target_core::pdu::target::TargetPdu;
+use initiator::{Initiator, PATIENCE};
+use stage::{Happened, PANIC, READ, Stage, TEST_UNIT_READY, WAIT};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+const GOOD: u8 = 0x00;
+const CHECK_CONDITION: u8 = 0x02;
+
+#[test]
+fn a_session_logs_in_runs_commands_and_logs_out() {
+    let stage = Stage::new(Limits::default());
+    let mut initiator = Initiator::session(stage.address, 1);
+    assert_eq!(initiator.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(initiator.run(READ, 1 << 20).0, GOOD);
+    assert_eq!(stage.metric("glint_sessions "), Some(1.0));
+    initiator.logout();
+    assert!(matches!(initiator.receive(), Some(TargetPdu::Logout(_))));
+    initiator.expect_close();
+    stage.until("the session is gone", |stage| stage.metric("glint_sessions ") == Some(0.0));
+    assert_eq!(stage.log(), [Happened::Established(1), Happened::Lost(1)]);
+    let read = r#"glint_volume_bytes_total{direction="read",lun="0",target="iqn.2026-12.test:target"}"#;
+    assert_eq!(stage.metric(read), Some(f64::from(1 << 20)));
+}
+
+#[test]
+fn pdus_may_come_byte_by_byte() {
+    let stage = Stage::new(Limits::default());
+    let mut initiator = Initiator::session(stage.address, 1);
+    initiator.socket.set_nodelay(true).unwrap();
+    let mut pdu = [0; 48];
+    pdu[0] = 0x40; // NOP-Out, immediate
+    pdu[1] = 0x80;
+    pdu[16..20].copy_from_slice(&[0, 0, 0, 9]);
+    pdu[20..24].copy_from_slice(&[0xff; 4]);
+    pdu[27] = 1;
+    for byte in pdu {
+        initiator.socket.write_all(&[byte]).unwrap();
+    }
+    match initiator.receive() {
+        Some(TargetPdu::NopIn(nop)) => assert_eq!(nop.initiator_task_tag, 9),
+        other => panic!("no NOP-In: {other:?}"),
+    }
+}
+
+#[test]
+fn garbage_ends_its_connection_and_disturbs_no_other() {
+    let stage = Stage::new(Limits::default());
+    let mut good = Initiator::session(stage.address, 1);
+    let mut before_login = Initiator::connect(stage.address);
+    before_login.socket.write_all(&[0xa5; 4096]).unwrap();
+    before_login.expect_close();
+    let mut after_login = Initiator::session(stage.address, 2);
+    // Length of AHS and data at their greatest, and digits of no meaning.
+    after_login.socket.write_all(&[0xff; 4096]).unwrap();
+    after_login.expect_close();
+    assert_eq!(good.run(TEST_UNIT_READY, 0).0, GOOD);
+    stage.until("one connection is left", |stage| stage.metric("glint_connections ") == Some(1.0));
+}
+
+#[test]
+fn a_pdu_that_is_rejected_is_counted() {
+    let stage = Stage::new(Limits::default());
+    let mut initiator = Initiator::session(stage.address, 1);
+    let mut snack = [0; 48];
+    snack[0] = 0x10;
+    snack[1] = 0x80;
+    initiator.socket.write_all(&snack).unwrap();
+    assert!(matches!(initiator.receive(), Some(TargetPdu::Reject(_))));
+    stage.until("it is counted", |stage| stage.metric("glint_pdu_errors_total{") == Some(1.0));
+    assert_eq!(initiator.run(TEST_UNIT_READY, 0).0, GOOD);
+}
+
+#[test]
+fn who_does_not_log_in_is_shown_out() {
+    let stage = Stage::with(Limits::default(), 1 << 20, Duration::from_millis(150));
+    let mut silent = Initiator::connect(stage.address);
+    let mut endless = Initiator::connect(stage.address);
+    let start = Instant::now();
+    silent.expect_close();
+    // Goes on negotiating for as long as it is let.
+    while endless.negotiate_on(3) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(start.elapsed() < PATIENCE);
+    stage.until("both are gone", |stage| stage.metric("glint_connections ") == Some(0.0));
+    stage.until("both are counted", |stage| {
+        stage.metric(r#"glint_logins_failed_total{reason="timeout"}"#) == Some(2.0)
+    });
+}
+
+#[test]
+fn one_connection_too_many_is_closed_at_once() {
+    let stage = Stage::new(Limits { max_connections: 2, ..Limits::default() });
+    let mut first = Initiator::session(stage.address, 1);
+    let mut second = Initiator::session(stage.address, 2);
+    Initiator::connect(stage.address).expect_close();
+    assert_eq!(first.run(TEST_UNIT_READY, 0).0, GOOD);
+    drop(first);
+    stage.until("there is room again", |stage| stage.metric("glint_connections ") == Some(1.0));
+    let mut third = Initiator::session(stage.address, 3);
+    assert_eq!(third.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(second.run(TEST_UNIT_READY, 0).0, GOOD);
+}
+
+#[test]
+fn one_session_too_many_is_out_of_resources() {
+    let stage = Stage::new(Limits { max_sessions: 1, ..Limits::default() });
+    let mut first = Initiator::session(stage.address, 1);
+    let mut second = Initiator::connect(stage.address);
+    let answer = second.login(2);
+    assert_eq!((answer.status_class, answer.status_detail), (0x03, 0x02));
+    second.expect_close();
+    assert_eq!(first.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(stage.metric(r#"glint_logins_failed_total{reason="out_of_resources"}"#), Some(1.0));
+    assert_eq!(stage.metric(r#"glint_logins_failed_total{reason="rejected"}"#), None);
+}
+
+#[test]
+fn a_blocked_session_blocks_no_other() {
+    let stage = Stage::new(Limits::default());
+    // More sessions than workers, so that some share a thread with a blocked one.
+    let mut blocked: Vec<_> = (1..=4).map(|isid| Initiator::session(stage.address, isid)).collect();
+    let tags: Vec<_> = blocked.iter_mut().map(|initiator| initiator.command(WAIT, 0)).collect();
+    stage.until("all wait", |stage| {
+        stage.log().iter().filter(|what| **what == Happened::Waiting).count() == 4
+    });
+    for isid in 5..=8 {
+        assert_eq!(Initiator::session(stage.address, isid).run(READ, 4096).0, GOOD);
+    }
+    // Also in the session itself others go past.
+    assert_eq!(blocked.first_mut().unwrap().run(READ, 4096).0, GOOD);
+    stage.device.gate.add_permits(4);
+    for (initiator, tag) in blocked.iter_mut().zip(tags) {
+        assert_eq!(initiator.status(tag).0, GOOD);
+    }
+}
+
+#[test]
+fn a_session_is_reinstated_after_the_end_of_what_it_had_in_flight() {
+    let stage = Stage::new(Limits::default());
+    let mut old = Initiator::session(stage.address, 1);
+    old.command(WAIT, 0);
+    stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
+    let mut new = Initiator::connect(stage.address);
+    new.send_login(1, true);
+    old.expect_close();
+    new.socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let mut byte = [0];
+    assert!(new.socket.peek(&mut byte).is_err(), "not yet: the old command may take effect still");
+    new.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    stage.device.gate.add_permits(1);
+    assert!(matches!(new.receive(), Some(TargetPdu::Login(answer)) if answer.status_class == 0));
+    assert_eq!(new.run(TEST_UNIT_READY, 0).0, GOOD);
+    use Happened::{Established, Lost, Released, Waiting};
+    assert_eq!(stage.log(), [Established(1), Waiting, Released, Lost(1), Established(2)]);
+}
+
+#[test]
+fn a_session_that_cannot_end_is_not_replaced() {
+    let limits = Limits { reinstatement: Duration::from_millis(100), ..Limits::default() };
+    let stage = Stage::new(limits);
+    let mut old = Initiator::session(stage.address, 1);
+    old.command(WAIT, 0);
+    stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
+    let answer = Initiator::connect(stage.address).login(1);
+    assert_eq!((answer.status_class, answer.status_detail), (0x03, 0x01));
+    stage.device.gate.add_permits(1);
+    stage.until("the old session has ended", |stage| stage.log().contains(&Happened::Lost(1)));
+    Initiator::session(stage.address, 1);
+}
+
+#[test]
+fn a_command_that_panics_fails_alone() {
+    let stage = Stage::new(Limits::default());
+    let mut initiator = Initiator::session(stage.address, 1);
+    let (status, sense) = initiator.run(PANIC, 0);
+    assert_eq!(status, CHECK_CONDITION);
+    assert_eq!((sense[2] & 0x0f, sense[12], sense[13]), (0x04, 0x44, 0x00));
+    assert_eq!(initiator.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(Initiator::session(stage.address, 2).run(READ, 512).0, GOOD);
+}
+
+#[test]
+fn a_peer_that_reads_nothing_costs_a_bounded_buffer_and_a_timer() {
+    let limits = Limits {
+        write_stall: Duration::from_millis(300),
+        bytes_per_connection: 4 << 20,
+        ..Limits::default()
+    };
+    let stage = Stage::with(limits, 8 << 20, Duration::from_secs(30));
+    let mut good = Initiator::session(stage.address, 1);
+    let mut slow = Initiator::session(stage.address, 2);
+    // 64 MiB of answers, of which the node holds no more than its share.
+    for _ in 0..64 {
+        slow.command(READ, 1 << 20);
+    }
+    assert_eq!(good.run(READ, 1 << 20).0, GOOD);
+    stage.until("the slow peer is gone", |stage| stage.log().contains(&Happened::Lost(2)));
+    stage.until("its bytes are free", |stage| stage.node.budget.free() == 8 << 20);
+    assert_eq!(good.run(READ, 1 << 20).0, GOOD);
+}
+
+#[test]
+fn reads_that_exceed_the_budget_take_turns() {
+    let limits = Limits { bytes_per_connection: 1 << 20, ..Limits::default() };
+    let stage = Stage::with(limits, 2 << 20, Duration::from_secs(30));
+    let threads: Vec<_> = (1..=4)
+        .map(|isid| {
+            let address = stage.address;
+            std::thread::spawn(move || {
+                let mut initiator = Initiator::session(address, isid);
+                let tags: Vec<_> = (0..16).map(|_| initiator.command(READ, 1 << 20)).collect();
+                tags.into_iter().all(|tag| initiator.status(tag).0 == GOOD)
+            })
+        })
+        .collect();
+    assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
+    stage.until("all is given back", |stage| stage.node.budget.free() == 2 << 20);
+}
+
+#[test]
+fn drain_asks_for_logout_and_answers_what_is_in_flight() {
+    let stage = Stage::new(Limits::default());
+    let mut busy = Initiator::session(stage.address, 1);
+    let tag = busy.command(WAIT, 0);
+    let mut logging_in = Initiator::connect(stage.address);
+    stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
+    let node = stage.node.clone();
+    let drained = stage.runtime.spawn(async move { node.drain().await });
+    logging_in.expect_close();
+    match busy.receive() {
+        Some(TargetPdu::AsyncMessage(message)) => assert_eq!(message.event, 1),
+        other => panic!("no logout request: {other:?}"),
+    }
+    assert_eq!(
+        stage.node.readiness().obstacles(),
+        ["a volume is not open", "a portal is not bound", "draining"]
+    );
+    stage.device.gate.add_permits(1);
+    assert_eq!(busy.status(tag).0, GOOD);
+    busy.logout();
+    assert!(matches!(busy.receive(), Some(TargetPdu::Logout(_))));
+    stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, drained).await }).unwrap().unwrap();
+    Initiator::connect(stage.address).expect_close();
+}
+
+#[test]
+fn cut_ends_sessions_whose_initiators_do_not_listen() {
+    let stage = Stage::new(Limits::default());
+    let mut deaf = Initiator::session(stage.address, 1);
+    let cut = async { tokio::time::timeout(PATIENCE, stage.node.cut()).await };
+    stage.runtime.block_on(cut).unwrap();
+    deaf.expect_close();
+    assert_eq!(stage.log(), [Happened::Established(1), Happened::Lost(1)]);
+}
+
+#[test]
+fn sessions_of_a_target_that_is_removed_are_ended() {
+    let stage = Stage::new(Limits::default());
+    let mut initiator = Initiator::session(stage.address, 1);
+    let ended = stage.node.publish(Snapshot::empty());
+    assert_eq!(ended.len(), 1);
+    stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, ended[0].cancelled()).await }).unwrap();
+    initiator.expect_close();
+    let answer = Initiator::connect(stage.address).login(1);
+    assert_eq!((answer.status_class, answer.status_detail), (0x02, 0x03));
+}

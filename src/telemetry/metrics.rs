@@ -1,0 +1,81 @@
+//! The process's metrics, gathered in one registry.
+
+use super::process::ProcessCollector;
+use super::volume::{VolumeFamilies, VolumeMetrics};
+use prometheus::{IntCounterVec, IntGauge, Opts, Registry, Result, TextEncoder};
+
+/// The registry and the handles of node-wide metrics.
+pub struct Metrics {
+    registry: Registry,
+    volumes: VolumeFamilies,
+    /// Sessions that exist.
+    pub sessions: IntGauge,
+    /// TCP connections that are open.
+    pub connections: IntGauge,
+    logins_failed: IntCounterVec,
+    pdu_errors: IntCounterVec,
+}
+
+impl Metrics {
+    /// Registers everything. An error would be a name given twice.
+    pub fn new() -> Result<Self> {
+        let registry = Registry::new();
+        let gauge = |name, help| -> Result<IntGauge> {
+            let gauge = IntGauge::new(name, help)?;
+            registry.register(Box::new(gauge.clone()))?;
+            Ok(gauge)
+        };
+        let counters = |name, help, label| -> Result<IntCounterVec> {
+            let counters = IntCounterVec::new(Opts::new(name, help), &[label])?;
+            registry.register(Box::new(counters.clone()))?;
+            Ok(counters)
+        };
+        let build = IntGauge::with_opts(
+            Opts::new("glint_build_info", "Always 1; the labels tell what was built.")
+                .const_label("version", env!("CARGO_PKG_VERSION")),
+        )?;
+        build.set(1);
+        registry.register(Box::new(build))?;
+        registry.register(Box::new(ProcessCollector::new()?))?;
+        let sessions = gauge("glint_sessions", "iSCSI sessions that exist.")?;
+        let connections = gauge("glint_connections", "TCP connections to the portals that are open.")?;
+        let logins_failed =
+            counters("glint_logins_failed_total", "Logins that failed, by reason.", "reason")?;
+        let pdu_errors = counters(
+            "glint_pdu_errors_total",
+            "PDUs that broke the protocol, by how; most of them ended their connection.",
+            "kind",
+        )?;
+        let volumes = VolumeFamilies::register(&registry)?;
+        Ok(Self { volumes, sessions, connections, logins_failed, pdu_errors, registry })
+    }
+
+    /// The handles of one logical unit.
+    pub fn volume(&self, target: &str, lun: u16) -> VolumeMetrics {
+        self.volumes.volume(target, lun)
+    }
+
+    /// Drops the metrics of a unit that is served no longer.
+    pub fn forget_volume(&self, target: &str, lun: u16) {
+        self.volumes.forget(target, lun);
+    }
+
+    /// Counts a login that failed.
+    pub fn login_failed(&self, reason: &'static str) {
+        self.logins_failed.with_label_values(&[reason]).inc();
+    }
+
+    /// Counts a breach of the protocol.
+    pub fn pdu_error(&self, kind: &'static str) {
+        self.pdu_errors.with_label_values(&[kind]).inc();
+    }
+
+    /// All of them in Prometheus' text format.
+    pub fn render(&self) -> Result<String> {
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

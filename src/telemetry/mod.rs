@@ -1,0 +1,12 @@
+//! What the process tells about itself: logs on stderr, metrics for Prometheus.
+
+pub mod logging;
+pub mod metrics;
+mod operation;
+mod process;
+mod throttle;
+mod volume;
+
+pub use operation::Operation;
+pub use throttle::Throttle;
+pub use volume::VolumeMetrics;

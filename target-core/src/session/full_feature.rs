@@ -1,0 +1,384 @@
+//! The full feature phase: every PDU finds its way from here, commands in the order of their numbers.
+
+use super::config::ConnectionConfig;
+use super::event::{CloseReason, SessionRequest, SessionType, TaskId};
+use super::keepalive::{Alarm, Keepalive};
+use super::link::Link;
+use super::logout::Farewell;
+use super::ordering::Ordering;
+use super::solicitation::Solicitation;
+use super::task_management::WaitingManagement;
+use super::tasks::Tasks;
+use super::window::{Arrival, CommandWindow};
+use crate::login::TextPhase;
+use crate::login::catalog::Catalog;
+use crate::pdu::error::RejectReason;
+use crate::pdu::fields::{BHS_LEN, RESERVED_TAG, Serial};
+use crate::pdu::initiator::{InitiatorPdu, NopOut, ScsiCommand, TextRequest};
+use crate::pdu::opcode;
+use crate::pdu::target::{NopIn, TargetPdu};
+use crate::scsi::lun_address::LunAddress;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Immediate tasks under way at a time, beyond which more are refused (RFC 7143 §4.2.2.1).
+const MOST_IMMEDIATE: usize = 32;
+/// Tags remembered of commands that went before their data-out had come.
+const MOST_DEPARTED: usize = 256;
+
+/// A connection in its full feature phase.
+pub(super) struct FullFeature {
+    pub(super) config: Arc<ConnectionConfig>,
+    pub(super) session: SessionRequest,
+    pub(super) window: CommandWindow,
+    pub(super) tasks: Tasks,
+    pub(super) solicitation: Solicitation,
+    pub(super) ordering: Ordering,
+    pub(super) waiting_management: Vec<WaitingManagement>,
+    pub(super) farewell: Farewell,
+    early: BTreeMap<u32, Early>,
+    departed: VecDeque<u32>,
+    text: TextPhase,
+    keepalive: Keepalive,
+}
+
+/// A PDU with its header, which a Reject gives back.
+pub(super) struct Received {
+    pub(super) header: [u8; BHS_LEN],
+    pub(super) pdu: InitiatorPdu,
+}
+
+/// What waits for its CmdSN to be due.
+enum Early {
+    Command(TaskId),
+    Other(Box<Received>),
+}
+
+/// How a request stands in the order of commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Outside the order.
+    Immediate,
+    /// Due, and holding a place in the window until it is answered.
+    Due,
+    /// Before its turn.
+    Early,
+}
+
+impl FullFeature {
+    /// After the login that `session` came of, whose requests carried `cmd_sn`.
+    pub(super) fn new(
+        config: Arc<ConnectionConfig>,
+        catalog: Arc<dyn Catalog>,
+        session: SessionRequest,
+        cmd_sn: Serial,
+        now: Instant,
+    ) -> Self {
+        Self {
+            window: CommandWindow::new(cmd_sn, config.command_window),
+            tasks: Tasks::default(),
+            solicitation: Solicitation::new(config.data_out_budget),
+            ordering: Ordering::default(),
+            waiting_management: Vec::new(),
+            farewell: Farewell::default(),
+            early: BTreeMap::new(),
+            departed: VecDeque::new(),
+            text: TextPhase::new(catalog, &session),
+            keepalive: Keepalive::new(&config, now),
+            config,
+            session,
+        }
+    }
+
+    /// Takes a PDU.
+    pub(super) fn receive(&mut self, link: &mut Link, now: Instant, received: Received) {
+        self.keepalive.heard(now);
+        let Received { header, pdu } = received;
+        match numbered(&pdu) {
+            Some((true, _)) => {
+                self.dispatch(link, now, Received { header, pdu }, Place::Immediate);
+                // An ABORT TASK may have filled a gap.
+                self.follow_up(link, now);
+            }
+            Some((false, cmd_sn)) => self.receive_numbered(link, now, Received { header, pdu }, cmd_sn),
+            None => match pdu {
+                InitiatorPdu::DataOut(data) => self.data_out(link, &header, data),
+                // §11.16: there is nothing to be sent again at ErrorRecoveryLevel 0.
+                InitiatorPdu::Snack(_) => {
+                    link.reject(&self.window, RejectReason::SnackReject.code(), &header)
+                }
+                _ => {
+                    link.reject(&self.window, RejectReason::ProtocolError.code(), &header);
+                    link.close(CloseReason::ProtocolError);
+                }
+            },
+        }
+    }
+
+    fn receive_numbered(&mut self, link: &mut Link, now: Instant, received: Received, cmd_sn: Serial) {
+        match self.window.arrive(cmd_sn) {
+            Arrival::Ignored => {}
+            Arrival::Due => {
+                self.dispatch(link, now, received, Place::Due);
+                self.follow_up(link, now);
+            }
+            Arrival::Early => {
+                let Received { header, pdu } = received;
+                let early = match pdu {
+                    // Its unsolicited data may follow before its turn comes.
+                    InitiatorPdu::ScsiCommand(command) if self.takes_commands() => {
+                        self.take_command(link, &header, command, Place::Early).map(Early::Command)
+                    }
+                    pdu => Some(Early::Other(Box::new(Received { header, pdu }))),
+                };
+                if let Some(early) = early {
+                    self.early.insert(cmd_sn.0, early);
+                }
+            }
+        }
+    }
+
+    /// Lets those have their turn that came early.
+    fn follow_up(&mut self, link: &mut Link, now: Instant) {
+        // A logout may have ended the connection, and then nobody has a turn.
+        while !link.is_closing() {
+            self.manage_due(link);
+            let Some(due) = self.window.next_early() else { break };
+            match self.early.remove(&due.0) {
+                Some(Early::Command(id)) if self.tasks.get(id).is_some() => self.start_command(link, id),
+                Some(Early::Other(received)) => self.dispatch(link, now, *received, Place::Due),
+                // Refused or aborted before its turn.
+                Some(Early::Command(_)) | None => self.window.finish(),
+            }
+        }
+    }
+
+    /// Hands a request to those who know it.
+    fn dispatch(&mut self, link: &mut Link, now: Instant, received: Received, place: Place) {
+        let Received { header, pdu } = received;
+        if self.farewell.is_under_way() {
+            return self.refuse(link, &header, RejectReason::WaitingForLogout.code(), place);
+        }
+        match pdu {
+            InitiatorPdu::NopOut(nop) => self.nop_out(link, nop, place),
+            InitiatorPdu::Text(text) => self.text(link, &header, &text, place),
+            InitiatorPdu::Logout(logout) => self.logout(link, now, &header, &logout, place),
+            // RFC 7143 §4.3: a discovery session is good for nothing else.
+            _ if self.is_discovery() => {
+                self.refuse(link, &header, RejectReason::CommandNotSupported.code(), place);
+            }
+            InitiatorPdu::ScsiCommand(command) => {
+                if let Some(id) = self.take_command(link, &header, command, place) {
+                    self.start_command(link, id);
+                }
+            }
+            InitiatorPdu::TaskManagement(request) => self.task_management(link, &header, &request, place),
+            // Those without a number do not come here.
+            InitiatorPdu::Login(_) | InitiatorPdu::DataOut(_) | InitiatorPdu::Snack(_) => {}
+        }
+    }
+
+    fn is_discovery(&self) -> bool {
+        self.session.session_type == SessionType::Discovery
+    }
+
+    fn takes_commands(&self) -> bool {
+        !self.is_discovery() && !self.farewell.is_under_way()
+    }
+
+    /// A request that is answered at once gives its place in the window back.
+    pub(super) fn conclude(&mut self, place: Place) {
+        if place == Place::Due {
+            self.window.finish();
+        }
+    }
+
+    /// Answers a request with a Reject.
+    pub(super) fn refuse(&mut self, link: &mut Link, header: &[u8; BHS_LEN], reason: u8, place: Place) {
+        self.conclude(place);
+        link.reject(&self.window, reason, header);
+    }
+
+    /// Checks what every new task has to fulfil.
+    pub(super) fn admit(&self, tag: u32, immediate: bool) -> Result<(), RejectReason> {
+        if self.tasks.by_tag(tag).is_some() {
+            return Err(RejectReason::TaskInProgress);
+        }
+        if immediate && self.tasks.immediate() >= MOST_IMMEDIATE {
+            return Err(RejectReason::ImmediateCommandReject);
+        }
+        Ok(())
+    }
+
+    /// Takes what is left of a PDU that was unacceptable. It is rejected, and its CmdSN used up so that later commands are not held back for it.
+    pub(super) fn receive_bad(
+        &mut self,
+        link: &mut Link,
+        now: Instant,
+        reason: RejectReason,
+        header: &[u8; BHS_LEN],
+    ) {
+        self.keepalive.heard(now);
+        let place = match header_number(header) {
+            Some((false, cmd_sn)) => match self.window.arrive(cmd_sn) {
+                Arrival::Ignored => return,
+                Arrival::Due => Place::Due,
+                Arrival::Early => Place::Early,
+            },
+            _ => Place::Immediate,
+        };
+        self.refuse(link, header, reason.code(), place);
+        self.follow_up(link, now);
+    }
+
+    /// Takes a PDU that has lost its data to a digest error; `pdu` is what its header tells. The header is in order, so its CmdSN counts.
+    pub(super) fn receive_damaged(
+        &mut self,
+        link: &mut Link,
+        now: Instant,
+        header: &[u8; BHS_LEN],
+        pdu: Option<InitiatorPdu>,
+    ) {
+        match pdu {
+            Some(InitiatorPdu::DataOut(data)) => {
+                self.keepalive.heard(now);
+                self.damaged_data_out(link, header, data);
+            }
+            Some(InitiatorPdu::ScsiCommand(command)) if self.takes_commands() => {
+                self.keepalive.heard(now);
+                self.receive_damaged_command(link, now, header, command);
+            }
+            _ => self.receive_bad(link, now, RejectReason::DataDigestError, header),
+        }
+    }
+
+    fn receive_damaged_command(
+        &mut self,
+        link: &mut Link,
+        now: Instant,
+        header: &[u8; BHS_LEN],
+        command: ScsiCommand,
+    ) {
+        let cmd_sn = command.cmd_sn;
+        let place = match command.immediate {
+            true => Place::Immediate,
+            false => match self.window.arrive(cmd_sn) {
+                Arrival::Ignored => return,
+                Arrival::Due => Place::Due,
+                Arrival::Early => Place::Early,
+            },
+        };
+        let id = self.take_damaged_command(link, header, command, place);
+        match (id, place) {
+            (None, _) => {}
+            (Some(id), Place::Early) => {
+                self.early.insert(cmd_sn.0, Early::Command(id));
+            }
+            (Some(id), Place::Immediate | Place::Due) => self.start_command(link, id),
+        }
+        self.follow_up(link, now);
+    }
+
+    /// Takes the command of a CmdSN in the window for received, though it has not come.
+    pub(super) fn skip_command(&mut self, cmd_sn: Serial) {
+        if self.window.arrive(cmd_sn) == Arrival::Due {
+            self.window.finish();
+        }
+    }
+
+    /// Remembers a command whose data-out may still come.
+    pub(super) fn depart(&mut self, tag: u32) {
+        if self.departed.len() >= MOST_DEPARTED {
+            self.departed.pop_front();
+        }
+        self.departed.push_back(tag);
+    }
+
+    pub(super) fn has_departed(&self, tag: u32) -> bool {
+        self.departed.contains(&tag)
+    }
+
+    fn nop_out(&mut self, link: &mut Link, nop: NopOut, place: Place) {
+        self.conclude(place);
+        // Without a tag it is an answer to us, or wants none; that it came is all there is to it.
+        if nop.initiator_task_tag == RESERVED_TAG {
+            return;
+        }
+        let mut data = nop.data;
+        data.truncate(self.session.parameters.initiator_max_recv_data_segment_length as usize);
+        let answer = NopIn {
+            lun: LunAddress::default(),
+            initiator_task_tag: nop.initiator_task_tag,
+            target_transfer_tag: RESERVED_TAG,
+            data,
+        };
+        link.send(&self.window, &TargetPdu::NopIn(answer));
+    }
+
+    fn text(&mut self, link: &mut Link, header: &[u8; BHS_LEN], request: &TextRequest, place: Place) {
+        if self.tasks.by_tag(request.initiator_task_tag).is_some() {
+            return self.refuse(link, header, RejectReason::TaskInProgress.code(), place);
+        }
+        match self.text.handle(request, &mut self.session.parameters) {
+            Ok(response) => {
+                self.conclude(place);
+                link.send(&self.window, &TargetPdu::Text(response));
+            }
+            Err(reject) => self.refuse(link, header, reject.reason(), place),
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        [self.keepalive.next_timeout(), self.farewell.next_timeout()].into_iter().flatten().min()
+    }
+
+    pub(super) fn handle_timeout(&mut self, link: &mut Link, now: Instant) {
+        self.logout_timeout(link, now);
+        // An initiator that waits for us, or that has yet to read what we said, is not to be blamed for its silence; and while commands
+        // run, the driver may have stopped reading.
+        if self.tasks.running() > 0 || !link.transmit.is_empty() {
+            return self.keepalive.excuse(now);
+        }
+        match self.keepalive.alarm(now) {
+            None => {}
+            Some(Alarm::Gone) => link.close(CloseReason::NopTimeout),
+            Some(Alarm::Ask(target_transfer_tag)) => {
+                let ping = NopIn {
+                    lun: LunAddress::default(),
+                    initiator_task_tag: RESERVED_TAG,
+                    target_transfer_tag,
+                    data: bytes::Bytes::new(),
+                };
+                link.send(&self.window, &TargetPdu::NopIn(ping));
+            }
+        }
+    }
+}
+
+/// Immediate or not, and CmdSN, of the PDUs that have them.
+fn numbered(pdu: &InitiatorPdu) -> Option<(bool, Serial)> {
+    match pdu {
+        InitiatorPdu::ScsiCommand(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::NopOut(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::TaskManagement(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::Text(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::Logout(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::Login(_) | InitiatorPdu::DataOut(_) | InitiatorPdu::Snack(_) => None,
+    }
+}
+
+/// The same from the header of a PDU that could not be read.
+fn header_number(header: &[u8; BHS_LEN]) -> Option<(bool, Serial)> {
+    let [first, ..] = *header;
+    let has_number = matches!(
+        first & opcode::MASK,
+        opcode::SCSI_COMMAND
+            | opcode::NOP_OUT
+            | opcode::TASK_MANAGEMENT_REQUEST
+            | opcode::TEXT_REQUEST
+            | opcode::LOGOUT_REQUEST
+    );
+    let cmd_sn = header.get(24..).and_then(|rest| rest.first_chunk()).copied().map(u32::from_be_bytes);
+    cmd_sn.filter(|_| has_number).map(|cmd_sn| (first & opcode::IMMEDIATE != 0, Serial(cmd_sn)))
+}

@@ -1,0 +1,306 @@
+//! Writes of every shape.
+
+use super::bench::{Initiator, answer, config, good, is_good, pattern, unsolicited};
+use crate::pdu::initiator::{DataOut, ScsiCommand};
+use crate::pdu::target::{ReadyToTransfer, Residual, TargetPdu};
+use crate::session::config::ConnectionConfig;
+use crate::session::event::Event;
+use bytes::Bytes;
+use proptest::prelude::*;
+use std::collections::{HashMap, VecDeque};
+
+const PLAIN: &str = "InitialR2T=Yes ImmediateData=No MaxBurstLength=4096 FirstBurstLength=4096";
+
+#[test]
+fn immediate() {
+    let mut initiator = Initiator::new();
+    let data = pattern(4096);
+    let write = ScsiCommand { immediate_data: data.clone().into(), ..initiator.write(4096) };
+    initiator.send(write);
+    let (id, command) = initiator.execute();
+    assert_eq!(command.data_out.to_bytes(), data);
+    assert_eq!(command.data_in_room, 0);
+    initiator.silence();
+    initiator.complete(id, good(vec![], 4096));
+    assert!(is_good(&initiator.response()));
+}
+
+#[test]
+fn of_nothing() {
+    let mut initiator = Initiator::new();
+    let write = initiator.write(0);
+    initiator.send(write);
+    let (id, command) = initiator.execute();
+    assert!(command.data_out.is_empty());
+    initiator.complete(id, good(vec![], 512));
+    assert_eq!(initiator.response().residual, Residual::Overflow(512));
+}
+
+#[test]
+fn solicited_burst_by_burst() {
+    let mut initiator = Initiator::with(config(), &format!("{PLAIN} MaxOutstandingR2T=2"));
+    let data = pattern(10_000);
+    let write = initiator.write(10_000);
+    initiator.send(write.clone());
+    let [TargetPdu::ReadyToTransfer(first), TargetPdu::ReadyToTransfer(second)] = &initiator.heard()[..]
+    else {
+        panic!("expected two R2Ts")
+    };
+    assert_eq!((first.r2t_sn, first.buffer_offset, first.desired_length), (0, 0, 4096));
+    assert_eq!((second.r2t_sn, second.buffer_offset, second.desired_length), (1, 4096, 4096));
+    assert_eq!((first.lun, first.initiator_task_tag), (write.lun, write.initiator_task_tag));
+    assert_ne!(first.target_transfer_tag, second.target_transfer_tag);
+    initiator.send(answer(first, &data));
+    let third = initiator.r2t();
+    assert_eq!((third.r2t_sn, third.buffer_offset, third.desired_length), (2, 8192, 1808));
+    initiator.send(answer(second, &data));
+    initiator.silence();
+    initiator.send(answer(&third, &data));
+    assert_eq!(initiator.execute().1.data_out.to_bytes(), data);
+}
+
+#[test]
+fn unsolicited_then_solicited() {
+    let keys = "InitialR2T=No ImmediateData=Yes FirstBurstLength=4096 MaxBurstLength=65536";
+    let mut initiator = Initiator::with(config(), keys);
+    let data = pattern(10_000);
+    let write = ScsiCommand {
+        is_final: false,
+        immediate_data: Bytes::copy_from_slice(&data[..1000]),
+        ..initiator.write(10_000)
+    };
+    initiator.send(write.clone());
+    initiator.silence();
+    initiator.send(unsolicited(&write, 1000, &data[1000..2000], false));
+    initiator.send(DataOut { data_sn: 1, ..unsolicited(&write, 2000, &data[2000..4096], true) });
+    let r2t = initiator.r2t();
+    assert_eq!((r2t.r2t_sn, r2t.buffer_offset, r2t.desired_length), (0, 4096, 5904));
+    initiator.send(answer(&r2t, &data));
+    assert_eq!(initiator.execute().1.data_out.to_bytes(), data);
+}
+
+#[test]
+fn no_more_is_asked_for_than_a_command_may_bring() {
+    let config = ConnectionConfig { max_command_bytes: 8192, ..config() };
+    let mut initiator = Initiator::with(config, "InitialR2T=Yes ImmediateData=No MaxBurstLength=65536");
+    let write = initiator.write(u32::MAX);
+    initiator.send(write);
+    let r2t = initiator.r2t();
+    assert_eq!(r2t.desired_length, 8192);
+    initiator.send(answer(&r2t, &pattern(8192)));
+    let (id, command) = initiator.execute();
+    assert_eq!(command.data_out.len(), 8192);
+    initiator.complete(id, good(vec![], 8192));
+    assert_eq!(initiator.response().residual, Residual::Underflow(u32::MAX - 8192));
+}
+
+#[test]
+fn the_budget_is_shared_out_in_order() {
+    let config = ConnectionConfig { data_out_budget: 10_000, ..config() };
+    let mut initiator = Initiator::with(config, &format!("{PLAIN} MaxOutstandingR2T=8"));
+    let data = pattern(12_288);
+    let writes = [initiator.write(12_288), initiator.write(4096), initiator.write(4096)];
+    initiator.send(writes[0].clone());
+    let mut first: VecDeque<ReadyToTransfer> = r2ts(&mut initiator);
+    assert_eq!(first.len(), 2, "a third would exceed the budget");
+    initiator.send(writes[1].clone());
+    initiator.send(writes[2].clone());
+    initiator.silence();
+    initiator.send(answer(&first.pop_front().expect("an R2T"), &data));
+    initiator.silence();
+    // Nothing is on its way any more, so the oldest goes on although the budget is used up.
+    initiator.send(answer(&first.pop_front().expect("an R2T"), &data));
+    let last = initiator.r2t();
+    assert_eq!((last.initiator_task_tag, last.buffer_offset), (writes[0].initiator_task_tag, 8192));
+    initiator.send(answer(&last, &data));
+    assert_eq!(initiator.execute().1.data_out.len(), 12_288);
+    // Its share has come back.
+    let others: Vec<_> = r2ts(&mut initiator).iter().map(|r2t| r2t.initiator_task_tag).collect();
+    assert_eq!(others, [writes[1].initiator_task_tag, writes[2].initiator_task_tag]);
+}
+
+#[test]
+fn an_aborted_command_gives_its_share_back() {
+    let config = ConnectionConfig { data_out_budget: 4096, ..config() };
+    let mut initiator = Initiator::with(config, PLAIN);
+    let (first, second) = (initiator.write(4096), initiator.write(4096));
+    initiator.send(first.clone());
+    initiator.r2t();
+    initiator.send(second.clone());
+    initiator.silence();
+    let abort = initiator.abort(&first);
+    initiator.send(abort);
+    let heard = initiator.heard();
+    assert!(
+        matches!(&heard[..], [TargetPdu::ReadyToTransfer(r2t), TargetPdu::TaskManagement(done)]
+            if r2t.initiator_task_tag == second.initiator_task_tag && done.response == 0),
+        "{heard:?}"
+    );
+}
+
+fn r2ts(initiator: &mut Initiator) -> VecDeque<ReadyToTransfer> {
+    let heard = initiator.heard();
+    heard
+        .into_iter()
+        .map(|pdu| match pdu {
+            TargetPdu::ReadyToTransfer(r2t) => r2t,
+            other => panic!("expected an R2T, not {other:?}"),
+        })
+        .collect()
+}
+
+/// What is agreed on, and how the initiator makes use of it.
+#[derive(Clone, Debug)]
+struct Shape {
+    initial_r2t: bool,
+    immediate_data: bool,
+    digests: bool,
+    first_burst: u32,
+    max_burst: u32,
+    max_outstanding: u16,
+    segment: u32,
+    budget: usize,
+}
+
+fn any_shape() -> impl Strategy<Value = Shape> {
+    (
+        any::<(bool, bool, bool)>(),
+        512..20_000_u32,
+        512..40_000_u32,
+        1..5_u16,
+        512..9000_u32,
+        prop_oneof![Just(0_usize), 1000..100_000_usize],
+    )
+        .prop_map(|(switches, first, max_burst, max_outstanding, segment, budget)| Shape {
+            initial_r2t: switches.0,
+            immediate_data: switches.1,
+            digests: switches.2,
+            first_burst: first.min(max_burst),
+            max_burst,
+            max_outstanding,
+            segment,
+            budget,
+        })
+}
+
+/// How one write is sent.
+#[derive(Clone, Debug)]
+struct Plan {
+    length: u32,
+    immediate: u32,
+    unsolicited: bool,
+}
+
+fn any_plan() -> impl Strategy<Value = Plan> {
+    let length = prop_oneof![Just(0_u32), 1..100_u32, 1..60_000_u32];
+    (length, prop_oneof![Just(0_u32), 0..20_000_u32], any::<bool>())
+        .prop_map(|(length, immediate, unsolicited)| Plan { length, immediate, unsolicited })
+}
+
+fn log_in(shape: &Shape) -> Initiator {
+    let yes_no = |yes: bool| if yes { "Yes" } else { "No" };
+    let digest = if shape.digests { "CRC32C" } else { "None" };
+    let keys = format!(
+        "InitialR2T={} ImmediateData={} FirstBurstLength={} MaxBurstLength={} MaxOutstandingR2T={} HeaderDigest={digest} DataDigest={digest}",
+        yes_no(shape.initial_r2t),
+        yes_no(shape.immediate_data),
+        shape.first_burst,
+        shape.max_burst,
+        shape.max_outstanding,
+    );
+    let mut config = ConnectionConfig { data_out_budget: shape.budget, command_window: 64, ..config() };
+    config.offer.max_recv_data_segment_length = shape.segment;
+    Initiator::with(config, &keys)
+}
+
+/// Cuts `data` from `offset` on into the PDUs of one sequence.
+fn cut(template: &DataOut, data: &[u8], segment: u32, out: &mut VecDeque<DataOut>) {
+    let pieces: Vec<_> = data.chunks(segment as usize).collect();
+    let mut offset = template.buffer_offset;
+    for (at, piece) in pieces.iter().enumerate() {
+        out.push_back(DataOut {
+            is_final: at + 1 == pieces.len(),
+            data_sn: at as u32,
+            buffer_offset: offset,
+            data: Bytes::copy_from_slice(piece),
+            ..template.clone()
+        });
+        offset += piece.len() as u32;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    /// Several writes at a time, their PDUs mixed: each command gets exactly its data, and the target keeps its promises.
+    #[test]
+    fn any_data_arrives_as_it_was_sent(
+        shape in any_shape(),
+        plans in proptest::collection::vec(any_plan(), 1..8),
+        mut dice in proptest::collection::vec(any::<u8>(), 64),
+    ) {
+        let mut initiator = log_in(&shape);
+        let all = pattern(60_000 + 16);
+        let mut data = HashMap::new();
+        let mut streams: Vec<VecDeque<DataOut>> = Vec::new();
+        let mut places = HashMap::new();
+        for (at, plan) in plans.iter().enumerate() {
+            let bytes = &all[at..at + plan.length as usize];
+            let first = plan.length.min(shape.first_burst);
+            let immediate = match shape.immediate_data {
+                true => plan.immediate.min(first).min(shape.segment),
+                false => 0,
+            };
+            let unsolicited_too = plan.unsolicited && !shape.initial_r2t && immediate < first;
+            let write = ScsiCommand {
+                is_final: !unsolicited_too,
+                immediate_data: Bytes::copy_from_slice(&bytes[..immediate as usize]),
+                ..initiator.write(plan.length)
+            };
+            let mut stream = VecDeque::new();
+            if unsolicited_too {
+                let template = unsolicited(&write, immediate, &[], true);
+                cut(&template, &bytes[immediate as usize..first as usize], shape.segment, &mut stream);
+            }
+            data.insert(write.initiator_task_tag, bytes);
+            places.insert(write.initiator_task_tag, at);
+            streams.push(stream);
+            initiator.send(write);
+        }
+        let mut outstanding: HashMap<u32, (u32, u32)> = HashMap::new();
+        let mut done = 0;
+        for turn in 0.. {
+            for r2t in r2ts(&mut initiator) {
+                let tag = r2t.initiator_task_tag;
+                prop_assert!(r2t.desired_length > 0 && r2t.desired_length <= shape.max_burst);
+                let (count, sn) = outstanding.entry(tag).or_default();
+                prop_assert_eq!(r2t.r2t_sn, *sn);
+                *sn += 1;
+                *count += 1;
+                prop_assert!(*count <= u32::from(shape.max_outstanding));
+                let template = answer(&r2t, data[&tag]);
+                let bytes = template.data.clone();
+                cut(&template, &bytes, shape.segment, &mut streams[places[&tag]]);
+            }
+            while let Some(event) = initiator.connection.poll_event() {
+                let Event::Execute(_, command) = event else { panic!("{event:?}") };
+                prop_assert_eq!(command.data_out.to_bytes(), data[&command.tag.0]);
+                done += 1;
+            }
+            if streams.iter().all(VecDeque::is_empty) {
+                break;
+            }
+            dice.rotate_left(1);
+            let busy: Vec<_> = (0..streams.len()).filter(|at| !streams[*at].is_empty()).collect();
+            let stream = &mut streams[busy[(usize::from(dice[0]) + turn) % busy.len()]];
+            let pdu = stream.pop_front().expect("a PDU");
+            if pdu.is_final && let Some((count, _)) = outstanding.get_mut(&pdu.initiator_task_tag)
+                && pdu.target_transfer_tag != crate::pdu::fields::RESERVED_TAG
+            {
+                *count -= 1;
+            }
+            initiator.send(pdu);
+        }
+        prop_assert_eq!(done, plans.len());
+    }
+}

@@ -1,0 +1,84 @@
+//! Command numbering of a session (RFC 7143 §4.2.2.1): which CmdSN is due, which may come, and which have come early.
+
+use crate::pdu::fields::Serial;
+use std::collections::BTreeSet;
+
+/// ExpCmdSN, MaxCmdSN and what lies between. Session-wide: connections of one session share it.
+#[derive(Debug)]
+pub(super) struct CommandWindow {
+    /// ExpCmdSN: the next to be delivered.
+    expected: Serial,
+    /// MaxCmdSN. Never goes back.
+    max: Serial,
+    /// Between both, received before their turn.
+    early: BTreeSet<u32>,
+}
+
+/// What to do with a command that is not immediate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// Its turn has come; it counts as delivered.
+    Due,
+    /// Keep it until [`CommandWindow::next_early`] names it.
+    Early,
+    /// Outside the window or a duplicate: to be ignored without a word.
+    Ignored,
+}
+
+impl CommandWindow {
+    /// A window of `size` commands that begins with `first`.
+    pub(super) fn new(first: Serial, size: u32) -> Self {
+        // Serial numbers compare within half of the circle.
+        let size = size.clamp(1, 1 << 16);
+        Self { expected: first, max: first.plus(size - 1), early: BTreeSet::new() }
+    }
+
+    pub(super) fn expected(&self) -> Serial {
+        self.expected
+    }
+
+    pub(super) fn max(&self) -> Serial {
+        self.max
+    }
+
+    /// Whether a CmdSN lies between ExpCmdSN and MaxCmdSN, both included.
+    pub(super) fn holds(&self, cmd_sn: Serial) -> bool {
+        !cmd_sn.is_before(self.expected) && !self.max.is_before(cmd_sn)
+    }
+
+    /// Whether commands of the window come before `cmd_sn` and have not all been delivered.
+    pub(super) fn has_gap_before(&self, cmd_sn: Serial) -> bool {
+        self.expected.is_before(cmd_sn) && !self.max.plus(1).is_before(cmd_sn)
+    }
+
+    /// A command arrives.
+    pub(super) fn arrive(&mut self, cmd_sn: Serial) -> Arrival {
+        if !self.holds(cmd_sn) {
+            return Arrival::Ignored;
+        }
+        if cmd_sn == self.expected {
+            self.expected = self.expected.plus(1);
+            return Arrival::Due;
+        }
+        if self.early.insert(cmd_sn.0) { Arrival::Early } else { Arrival::Ignored }
+    }
+
+    /// The next of those that came early and whose turn has come; it counts as delivered.
+    pub(super) fn next_early(&mut self) -> Option<Serial> {
+        if self.early.is_empty() || !self.early.remove(&self.expected.0) {
+            return None;
+        }
+        let due = self.expected;
+        self.expected = self.expected.plus(1);
+        Some(due)
+    }
+
+    /// A delivered command has ended: one more may come.
+    pub(super) fn finish(&mut self) {
+        self.max = self.max.plus(1);
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;
