@@ -14,8 +14,8 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// All of the medium, shared.
-    pub const EVERYTHING: Self = Self::Shared(0..u64::MAX);
+    /// All of the medium, for itself.
+    pub const EVERYTHING: Self = Self::Exclusive(0..u64::MAX);
 
     /// Whether it shuts out others.
     pub fn is_exclusive(&self) -> bool {

@@ -20,19 +20,19 @@ pub async fn manage<D: BlockDevice>(
     let found = |condition| if condition { Succeeded } else { Complete };
     match function {
         TaskManagement::TargetWarmReset => {
-            reset_all(target, nexus, asc::SCSI_BUS_RESET_OCCURRED).await;
+            on_all(target, |unit| reset(unit, nexus, asc::SCSI_BUS_RESET_OCCURRED)).await;
             return Complete;
         }
         TaskManagement::TargetColdReset => {
-            reset_all(target, nexus, asc::POWER_ON_OCCURRED).await;
+            on_all(target, |unit| reset(unit, nexus, asc::POWER_ON_OCCURRED)).await;
             return Complete;
         }
         TaskManagement::ITNexusReset => {
-            for (_, unit) in target.units().iter() {
-                let aborted = forget_nexus(unit, nexus);
+            on_all(target, |unit| {
                 unit.attentions().raise_for(nexus, asc::I_T_NEXUS_LOSS_OCCURRED);
-                unit.tasks().gone(aborted).await;
-            }
+                forget_nexus(unit, nexus)
+            })
+            .await;
             return Complete;
         }
         // NormACA is zero in all units.
@@ -116,8 +116,10 @@ fn clear<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId) -> Vec<Sequence> {
     aborted
 }
 
-/// SAM-5 6.3.3: logical unit reset, or the part of a harder reset that concerns a unit.
+/// SAM-5 6.3.3: logical unit reset, or the part of a harder reset that concerns a unit. The condition comes first: no command of another
+/// nexus may run past a reservation that is gone without having been told why.
 fn reset<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId, condition: Asc) -> Vec<Sequence> {
+    unit.attentions().raise(condition);
     let tas = unit.modes().get().tas;
     let aborted = unit.tasks().abort(|owner, _| match tas && owner != by {
         true => Some(Abort::TaskAborted),
@@ -126,13 +128,13 @@ fn reset<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId, condition: Asc) -> 
     unit.reservation().clear();
     unit.medium().allow_all();
     unit.modes().reset();
-    unit.attentions().raise(condition);
     aborted
 }
 
-async fn reset_all<D: BlockDevice>(target: &TargetDevice<D>, by: NexusId, condition: Asc) {
+/// Does something to all units at once, then waits for the tasks that it aborted.
+async fn on_all<D: BlockDevice>(target: &TargetDevice<D>, act: impl Fn(&LogicalUnit<D>) -> Vec<Sequence>) {
     let units = target.units();
-    let aborted: Vec<_> = units.iter().map(|(_, unit)| reset(unit, by, condition)).collect();
+    let aborted: Vec<_> = units.iter().map(|(_, unit)| act(unit)).collect();
     for ((_, unit), aborted) in units.iter().zip(aborted) {
         unit.tasks().gone(aborted).await;
     }

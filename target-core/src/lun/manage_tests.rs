@@ -1,14 +1,16 @@
 //! Task management seen from a target with commands in flight.
 
 use super::manage;
+use crate::lun::unit::LogicalUnit;
 use crate::scsi::asc;
 use crate::scsi::command::{
     DeviceServer, Outcome, TaskAttribute, TaskManagement, TaskManagementOutcome, TaskTag,
 };
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{SenseKey, Status};
-use crate::testing::{Bench, finish, nexus, poll, sense_of};
+use crate::testing::{Bench, RamDevice, config, finish, nexus, poll, sense_of};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll::{Pending, Ready};
 
@@ -119,8 +121,6 @@ fn resets_end_all_and_tell_all() {
         (TaskManagement::TargetColdReset, asc::POWER_ON_OCCURRED),
     ] {
         let bench = Bench::new();
-        assert!(bench.unit.reservation().reserve(crate::scsi::command::NexusId(2)));
-        bench.unit.reservation().clear();
         let mut values = bench.unit.modes().get();
         values.swp = true;
         bench.unit.modes().set(values);
@@ -178,6 +178,37 @@ fn nexus_reset_is_told_to_that_nexus_alone() {
         Some((SenseKey::UnitAttention, asc::I_T_NEXUS_LOSS_OCCURRED))
     );
     assert_eq!(bench.run_as(&nexus(2), &TUR, &[]).status, Status::Good);
+}
+
+#[test]
+fn functions_for_all_units_take_hold_of_all_of_them_at_once() {
+    for function in
+        [TaskManagement::ITNexusReset, TaskManagement::TargetWarmReset, TaskManagement::TargetColdReset]
+    {
+        let bench = Bench::new();
+        let second = Arc::new(LogicalUnit::new(config(512), RamDevice::new(1 << 16)));
+        bench.target.add_unit(1, second.clone());
+        let mut read = Bench::command(&READ, &[]);
+        read.lun = LunAddress::from_number(1);
+        // Its two unit attentions.
+        finish(bench.target.execute(&bench.nexus, read.clone()));
+        finish(bench.target.execute(&bench.nexus, Bench::command(&READ, &[])));
+        bench.device().hold(true);
+        second.device().hold(true);
+        let mut first = pin!(bench.target.execute(&bench.nexus, Bench::command(&READ, &[])));
+        let mut before = pin!(bench.target.execute(&bench.nexus, read.clone()));
+        assert!(poll(first.as_mut()).is_pending() && poll(before.as_mut()).is_pending());
+        let mut managed = pin!(bench.target.manage(&bench.nexus, function));
+        assert!(poll(managed.as_mut()).is_pending());
+        second.device().hold(false);
+        assert!(matches!(poll(before.as_mut()), Ready(Outcome::Aborted)), "{function:?}");
+        let after = finish(bench.target.execute(&bench.nexus, read));
+        assert_eq!(status(&after), Some(Status::CheckCondition), "told, not aborted");
+        assert!(poll(managed.as_mut()).is_pending());
+        bench.device().hold(false);
+        assert!(matches!(finish(first), Outcome::Aborted));
+        assert_eq!(finish(managed), TaskManagementOutcome::Complete);
+    }
 }
 
 #[test]

@@ -72,13 +72,15 @@ impl<D: BlockDevice> TargetDevice<D> {
         let before = self.units();
         let mut after = Inventory::clone(&before);
         let result = change(&mut after);
-        for (number, unit) in &after {
+        let after = Arc::new(after);
+        // The inventory first: who hears of the change and asks at once must not be told the old one.
+        self.units.store(after.clone());
+        for (number, unit) in after.iter() {
             let stayed = before.iter().any(|(own, other)| own == number && Arc::ptr_eq(other, unit));
             if stayed {
                 unit.attentions().raise(asc::REPORTED_LUNS_DATA_HAS_CHANGED);
             }
         }
-        self.units.store(Arc::new(after));
         result
     }
 

@@ -64,6 +64,15 @@ fn report_luns_lists_and_takes_back_the_attention() {
 }
 
 #[test]
+fn a_list_that_is_refused_takes_nothing_back() {
+    let bench = Bench::new();
+    bench.target.add_unit(300, unit());
+    let unknown = [0xa0, 0, 3, 0, 0, 0, 0, 0, 0, 64, 0, 0];
+    bench.fails(&unknown, &[], SenseKey::IllegalRequest, asc::INVALID_FIELD_IN_CDB);
+    bench.fails(&TUR, &[], SenseKey::UnitAttention, asc::REPORTED_LUNS_DATA_HAS_CHANGED);
+}
+
+#[test]
 fn select_report() {
     let bench = Bench::new();
     let well_known = [0xc1, 1, 0, 0, 0, 0, 0, 0];

@@ -192,7 +192,10 @@ impl TaskSet {
     pub async fn gone(&self, mut tasks: Vec<Sequence>) {
         poll_fn(|context| {
             let mut inner = self.lock();
-            tasks.retain(|task| inner.present().any(|entry| entry.sequence == task.0));
+            // Sorted once per look, for a reset may wait for thousands, and each that leaves gives reason to look again.
+            let mut present: Vec<u64> = inner.present().map(|entry| entry.sequence).collect();
+            present.sort_unstable();
+            tasks.retain(|task| present.binary_search(&task.0).is_ok());
             if tasks.is_empty() {
                 return Poll::Ready(());
             }

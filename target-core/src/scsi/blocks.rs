@@ -11,8 +11,9 @@ use std::ops::Range;
 
 /// Bytes that are zeroed or given back between two looks at the abort flag.
 const ZERO_STEP: u64 = 64 << 20;
-/// Bytes of a repeated pattern that are laid out in memory at a time.
-const PATTERN_STEP: u64 = 1 << 20;
+/// Bytes that are in memory at a time for a command that neither sends nor takes them: a repeated pattern, what is read to be compared.
+/// The transport knows nothing of them, so that its budget does not cover them.
+const MEMORY_STEP: u64 = 1 << 20;
 
 /// The pieces of at most `step` bytes that make up a range.
 pub fn steps(range: Range<u64>, step: u64) -> impl Iterator<Item = Range<u64>> {
@@ -23,6 +24,11 @@ pub fn steps(range: Range<u64>, step: u64) -> impl Iterator<Item = Range<u64>> {
         at = range.end.min(start.saturating_add(step));
         (start < at).then_some(start..at)
     })
+}
+
+/// Bytes of one step of such a command.
+fn memory_step<D: BlockDevice>(request: &Request<'_, D>) -> u64 {
+    MEMORY_STEP.min(request.unit.device_transfer())
 }
 
 /// Reads a range of any length.
@@ -58,7 +64,7 @@ async fn read_step<D: BlockDevice>(request: &Request<'_, D>, step: &Range<u64>) 
 /// Reads a range to see that it can be read.
 pub async fn probe<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
     let start = bytes.start;
-    for step in steps(bytes, request.unit.device_transfer()) {
+    for step in steps(bytes, memory_step(request)) {
         pause_between(request, start, &step).await?;
         read_step(request, &step).await?;
     }
@@ -72,7 +78,7 @@ pub async fn compare<D: BlockDevice>(
     data: &Payload,
 ) -> Result<(), Fault> {
     let start = bytes.start;
-    for step in steps(bytes, request.unit.device_transfer()) {
+    for step in steps(bytes, memory_step(request)) {
         pause_between(request, start, &step).await?;
         let stored = read_step(request, &step).await?;
         let offset = (step.start - start) as usize;
@@ -90,7 +96,7 @@ pub async fn compare_repeated<D: BlockDevice>(
     block: &[u8],
 ) -> Result<(), Fault> {
     let start = bytes.start;
-    for step in steps(bytes, request.unit.device_transfer()) {
+    for step in steps(bytes, memory_step(request)) {
         pause_between(request, start, &step).await?;
         let stored = read_step(request, &step).await?;
         let mut offset = (step.start - start) as usize;
@@ -152,7 +158,7 @@ pub async fn write_repeated<D: BlockDevice>(
     block: &[u8],
 ) -> Result<(), Fault> {
     let block_size = block.len().max(1) as u64;
-    let step = PATTERN_STEP.min(request.unit.device_transfer()).min(bytes.end - bytes.start);
+    let step = memory_step(request).min(bytes.end - bytes.start);
     let pattern = Bytes::from(block.repeat((step / block_size).max(1) as usize));
     let start = bytes.start;
     for step in steps(bytes, pattern.len() as u64) {

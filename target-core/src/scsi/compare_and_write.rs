@@ -1,9 +1,9 @@
 //! COMPARE AND WRITE (SBC-4 5.3). Its row claims the blocks for itself, so that nothing comes between comparing and writing.
 
+use super::blocks;
 use super::request::{Reply, Request};
 use super::row::BoxFuture;
-use super::sense::{Fault, Sense};
-use super::{asc, blocks};
+use super::sense::Fault;
 use crate::device::BlockDevice;
 
 /// Writes the second half of data-out if the blocks are equal to the first half.
@@ -12,11 +12,9 @@ pub fn compare_and_write<'a, D: BlockDevice>(
 ) -> BoxFuture<'a, Result<Reply, Fault>> {
     Box::pin(async move {
         let range = request.extent().within(request.unit.capacity())?;
-        // What is compared with what is told by the halves: data of another length than announced makes no sense at all.
-        if request.command.data_out.len() as u64 != request.data_out_wanted() {
-            return Err(Sense::illegal(asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT).into());
-        }
-        let data = &request.command.data_out;
+        // What is compared with what is told by the halves. 256 blocks and more, of which the CDB has only the lower eight bits, end here
+        // too.
+        let data = request.exact_data_out()?;
         let half = data.len() / 2;
         let bytes = request.bytes(&range);
         let start = bytes.start;

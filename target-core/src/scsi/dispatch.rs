@@ -1,10 +1,10 @@
 //! A command's way through a logical unit: into the task set, past the gates, to its handler, and out with a response.
 
-use super::command::{Command, Nexus, Outcome, Response};
+use super::command::{Command, Nexus, NexusId, Outcome, Response};
 use super::fields::Fields;
 use super::request::{Reply, Request};
 use super::row::{Data, Handler, Row};
-use super::sense::{Fault, Sense, Status};
+use super::sense::{Fault, Sense, SenseKey, Status};
 use super::sense_format::{SenseFormat, render};
 use super::table::Table;
 use super::{gates, read, write};
@@ -30,12 +30,29 @@ pub async fn run<D: BlockDevice>(
         nexus: nexus.id,
         tag: command.tag,
         attribute: command.attribute,
-        claim: row.map_or(Claim::None, |row| row.claim(cdb)),
+        claim: row.map_or(Claim::None, |row| row.claim(cdb, &command.data_out)),
     });
     task.started().await;
     let result = serve(target, unit, nexus, command, row, &task).await;
     let data_out_wanted = row.map_or(0, |row| row.data_out(cdb, unit.block_size()));
-    match task.finish() {
+    conclude(unit, nexus.id, result, task.finish(), data_out_wanted)
+}
+
+/// What a command that has left the task set ends with. An abort may have come between the gates and the end: then a unit attention that
+/// was to be told is pending again, for it may be the very one that tells of the abort.
+fn conclude<D: BlockDevice>(
+    unit: &LogicalUnit<D>,
+    nexus: NexusId,
+    result: Result<Reply, Fault>,
+    abort: Option<Abort>,
+    data_out_wanted: u64,
+) -> Outcome {
+    if abort.is_some()
+        && let Err(Fault::Check(Sense { key: SenseKey::UnitAttention, asc, .. })) = result
+    {
+        unit.attentions().raise_for(nexus, asc);
+    }
+    match abort {
         Some(Abort::Silent) => Outcome::Aborted,
         Some(Abort::TaskAborted) => Outcome::Done(plain(Status::TaskAborted, data_out_wanted)),
         None => {
@@ -91,3 +108,7 @@ pub fn respond(result: Result<Reply, Fault>, format: SenseFormat, data_out_wante
 fn plain(status: Status, data_out_wanted: u64) -> Response {
     Response { status, sense: SmallVec::new(), sense_value: None, data_in: Payload::new(), data_out_wanted }
 }
+
+#[cfg(test)]
+#[path = "dispatch_tests.rs"]
+mod tests;

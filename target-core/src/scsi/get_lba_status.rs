@@ -1,5 +1,6 @@
 //! GET LBA STATUS(16) (SBC-4 5.6): which blocks have space of their own.
 
+use super::blocks;
 use super::device_fault::on_read;
 use super::request::{Reply, Request};
 use super::row::{BoxFuture, LengthField};
@@ -39,7 +40,7 @@ pub fn get_lba_status<'a, D: BlockDevice>(
             false => vec![Extent { range: bytes, mapped: true }],
         };
         let runs = runs(&extents, start..capacity, u64::from(unit.block_size()));
-        Ok(Reply::data(render(runs.into_iter().take(descriptors))))
+        Ok(Reply::data(render(runs.into_iter().flat_map(told).take(descriptors))))
     })
 }
 
@@ -52,13 +53,12 @@ fn runs(extents: &[Extent], range: Range<u64>, block_size: u64) -> Vec<Run> {
             true => (extent.range.end.div_ceil(block_size), MAPPED),
             false => (extent.range.end / block_size, DEALLOCATED),
         };
-        // A run's length is told in 32 bits.
-        let end = end.min(range.end).min(at.saturating_add(u64::from(u32::MAX)));
+        let end = end.min(range.end);
         if end <= at {
             continue;
         }
         match runs.last_mut() {
-            Some((last, own)) if *own == status && end - last.start <= u64::from(u32::MAX) => last.end = end,
+            Some((last, own)) if *own == status => last.end = end,
             _ => runs.push((at..end, status)),
         }
         at = end;
@@ -67,6 +67,11 @@ fn runs(extents: &[Extent], range: Range<u64>, block_size: u64) -> Vec<Run> {
         runs.push((range.start..range.start + 1, MAPPED));
     }
     runs
+}
+
+/// A run as it is told: a descriptor has 32 bits for its length, so that a longer one takes several.
+fn told((range, status): Run) -> impl Iterator<Item = Run> {
+    blocks::steps(range, u64::from(u32::MAX)).map(move |part| (part, status))
 }
 
 fn render(runs: impl Iterator<Item = Run>) -> Vec<u8> {
@@ -80,3 +85,7 @@ fn render(runs: impl Iterator<Item = Run>) -> Vec<u8> {
     data[..4].copy_from_slice(&length.to_be_bytes());
     data
 }
+
+#[cfg(test)]
+#[path = "get_lba_status_tests.rs"]
+mod tests;

@@ -109,6 +109,7 @@ fn without_discard_there_is_no_thin_provisioning() {
     device.capabilities.discard = None;
     let bench = Bench::with(config(4096), device);
     let limits = page(&bench, 0xb0);
+    assert_eq!(limits[36..44], 0x10_0000_u64.to_be_bytes(), "MAXIMUM WRITE SAME LENGTH: 4 GiB here too");
     assert_eq!(limits[6..8], [0, 1]);
     assert_eq!(limits[8..12], 256_u32.to_be_bytes());
     assert_eq!(limits[20..36], [0; 16]);

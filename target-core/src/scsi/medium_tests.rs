@@ -159,6 +159,19 @@ fn verify_compares_as_bytchk_says() {
 }
 
 #[test]
+fn verify_holds_little_memory_however_much_the_device_reads_at_a_time() {
+    let mut device = RamDevice::new(4 << 20);
+    device.capabilities.max_transfer = 4 << 20;
+    let bench = Bench::with(config(512), device);
+    bench.good(&sixteen(0x8f, 0, 0, 4096), &[]);
+    assert_eq!(calls(&bench), ["read 0 1048576", "read 1048576 1048576"]);
+    bench.good(&sixteen(0x8f, 0x06, 0, 2050), &[0; 512]);
+    assert_eq!(calls(&bench), ["read 0 1048576", "read 1048576 1024"]);
+    bench.good(&sixteen(0x8f, 0x02, 1, 2048), &[0; 1 << 20]);
+    assert_eq!(calls(&bench), ["read 512 1048576"]);
+}
+
+#[test]
 fn write_and_verify() {
     let bench = Bench::new();
     bench.good(&ten(0x2e, 0, 0, 1), &[1; 512]);
@@ -270,7 +283,12 @@ fn write_same_refusals() {
         bench.fails(&ten(0x41, flags, 0, 1), &[0; 512], ILLEGAL, field);
     }
     bench.fails(&sixteen(0x93, 0x11, 0, 1), &[], ILLEGAL, field);
-    bench.fails(&ten(0x41, 0, 0, 1), &[0; 511], ILLEGAL, asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT);
+    for block in [&[0; 511][..], &[0; 256], &[0; 1024], &[0; 4096], &[]] {
+        bench.fails(&ten(0x41, 8, 0, 1), block, ILLEGAL, field);
+        bench.fails(&sixteen(0x93, 8, 0, 1), block, ILLEGAL, field);
+    }
+    bench.fails(&sixteen(0x93, 1, 0, 1), &[0; 512], ILLEGAL, field);
+    assert_eq!(calls(&bench), [""; 0]);
     let mut device = RamDevice::new(1 << 20);
     device.capabilities.discard = None;
     device.geometry.lock().unwrap().size = 1 << 40;
@@ -290,6 +308,11 @@ fn zeros_are_written_where_the_device_has_no_better_way() {
     bench.good(&ten(0x41, 0, 0, 1), &[0; 512]);
     assert_eq!(calls(&bench)[1..], ["write 0 512 false"]);
     assert_eq!(bench.good(&ten(0x28, 0, 0, 2), &[]), [[0; 512], [1; 512]].concat());
+    bench.device().geometry.lock().unwrap().size = 1 << 40;
+    let most = (256 << 20) / 512;
+    let told = bench.good(&[0x12, 1, 0xb0, 0, 64, 0], &[]);
+    assert_eq!(told[36..44], u64::from(most).to_be_bytes());
+    bench.fails(&sixteen(0x93, 1, 0, most + 1), &[], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
 }
 
 #[test]
@@ -310,8 +333,11 @@ fn compare_and_write() {
     assert_eq!(response.sense_value.unwrap().information, Some(700));
     assert_eq!(response.data_out_wanted, 2048);
     for data in [&[6; 1024][..], &[6; 2047], &[6; 4096]] {
-        bench.fails(&cdb, data, ILLEGAL, asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT);
+        let response = bench.fails(&cdb, data, ILLEGAL, asc::INVALID_FIELD_IN_CDB);
+        assert_eq!(response.sense[15..18], [0xcf, 0, 13]);
     }
+    let too_many = [0x89, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0];
+    bench.fails(&too_many, &[6; 2 * 256 * 512], ILLEGAL, asc::INVALID_FIELD_IN_CDB);
     assert_eq!(bench.good(&ten(0x28, 0, 3, 2), &[]), new[..]);
 }
 
@@ -343,6 +369,50 @@ fn nothing_comes_between_comparing_and_writing() {
     assert_eq!(status(finish(write)), Status::Good);
     assert_eq!(status(finish(elsewhere)), Status::Good);
     assert_eq!(bench.good(&ten(0x28, 0, 0, 2), &[]), [[2; 512], [3; 512]].concat());
+}
+
+#[test]
+fn write_same_to_the_end_keeps_others_out_of_it() {
+    let bench = Bench::new();
+    bench.device().hold(true);
+    let mut same = pin!(bench.target.execute(&bench.nexus, Bench::command(&ten(0x41, 0, 8, 0), &[0; 512])));
+    assert!(poll(same.as_mut()).is_pending());
+    let write = |lba| bench.target.execute(&bench.nexus, Bench::command(&ten(0x2a, 0, lba, 1), &[1; 512]));
+    let (mut inside, mut outside) = (pin!(write(2047)), pin!(write(7)));
+    assert!(poll(inside.as_mut()).is_pending() && poll(outside.as_mut()).is_pending());
+    let zero = format!("zero {} {}", 8 * 512, 2040 * 512);
+    assert_eq!(*bench.device().calls.lock().unwrap(), [&zero, "write 3584 512 false"]);
+    bench.device().hold(false);
+    finish(same);
+    finish(inside);
+    assert_eq!(bench.good(&ten(0x28, 0, 2047, 1), &[]), [1; 512][..]);
+}
+
+#[test]
+fn unmap_is_only_in_the_way_of_those_who_want_its_blocks_alone() {
+    let bench = Bench::new();
+    bench.device().hold(true);
+    let list = unmap_list(&[(100, 4), (0, 0), (8, 4)]);
+    let cdb = ten(0x42, 0, 0, list.len() as u16);
+    let mut unmap = pin!(bench.target.execute(&bench.nexus, Bench::command(&cdb, &list)));
+    for _ in 0..2 {
+        assert!(poll(unmap.as_mut()).is_pending());
+    }
+    let compare = |lba| {
+        let cdb = [0x89, 0, 0, 0, 0, 0, 0, 0, 0, lba, 0, 0, 0, 1, 0, 0];
+        bench.target.execute(&bench.nexus, Bench::command(&cdb, &[0; 1024]))
+    };
+    let (mut below, mut between, mut above) = (pin!(compare(7)), pin!(compare(50)), pin!(compare(104)));
+    for task in [&mut below, &mut between, &mut above] {
+        assert!(poll(task.as_mut()).is_pending());
+    }
+    assert_eq!(
+        *bench.device().calls.lock().unwrap(),
+        ["discard 51200 2048", "read 3584 512", "read 53248 512"]
+    );
+    bench.device().hold(false);
+    finish(unmap);
+    finish(between);
 }
 
 #[test]

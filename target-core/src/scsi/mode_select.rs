@@ -1,10 +1,12 @@
 //! MODE SELECT(6) and (10) (SPC-5 6.14, 6.15).
 
 use super::asc;
+use super::device_fault::on_write;
 use super::fields::Fields;
 use super::mode_pages::PAGES;
 use super::mode_values::ModeValues;
 use super::request::{Reply, Request};
+use super::row::BoxFuture;
 use super::sense::{Fault, Sense};
 use crate::device::BlockDevice;
 use crate::lun::unit::LogicalUnit;
@@ -25,17 +27,20 @@ const TEN: Header =
     Header { length: 8, medium_type: 2, long_lba: Some(4), descriptor_length: |list| list.u16(6).into() };
 
 /// With a header of four bytes.
-pub fn mode_select_6<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
-    select(request, &SIX)
+pub fn mode_select_6<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<'a, Result<Reply, Fault>> {
+    Box::pin(select(request, &SIX))
 }
 
 /// With a header of eight bytes.
-pub fn mode_select_10<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
-    select(request, &TEN)
+pub fn mode_select_10<'a, D: BlockDevice>(
+    request: &'a Request<'a, D>,
+) -> BoxFuture<'a, Result<Reply, Fault>> {
+    Box::pin(select(request, &TEN))
 }
 
-/// Takes over all of the parameter list or nothing of it; the other nexuses learn of a change.
-fn select<D: BlockDevice>(request: &Request<'_, D>, header: &Header) -> Result<Reply, Fault> {
+/// Takes over all of the parameter list or nothing of it; the other nexuses learn of a change. Who clears WCE flushes no more from then
+/// on, so what the cache holds has to be on stable storage first (SBC-4 6.5.6); no write is under way, since the rows claim every block.
+async fn select<D: BlockDevice>(request: &Request<'_, D>, header: &Header) -> Result<Reply, Fault> {
     if !request.cdb().bit(1, 4) {
         // PF zero: vendor specific, and there is no such format here.
         return Err(Sense::invalid_field_in_cdb(1, 4).into());
@@ -45,6 +50,10 @@ fn select<D: BlockDevice>(request: &Request<'_, D>, header: &Header) -> Result<R
         return Ok(Reply::good());
     }
     let values = parse(request.unit, header, &list)?;
+    if request.unit.modes().get().wce && !values.wce {
+        request.unit.device().flush().await.map_err(on_write)?;
+        request.go_on()?;
+    }
     if request.unit.modes().set(values) {
         request.unit.attentions().raise_except(request.nexus.id, asc::MODE_PARAMETERS_CHANGED);
     }

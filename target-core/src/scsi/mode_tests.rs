@@ -1,9 +1,11 @@
 //! MODE SENSE and MODE SELECT.
 
 use super::asc;
-use super::command::Response;
+use super::command::{DeviceServer, Response};
 use super::sense::{Asc, SenseKey, Status};
-use crate::testing::{Bench, RamDevice, config, nexus, sense_of};
+use crate::device::DeviceError;
+use crate::testing::{Bench, RamDevice, config, finish, nexus, poll, sense_of};
+use std::pin::pin;
 
 const RECOVERY: [u8; 12] = [0x01, 0x0a, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const DISCONNECT: [u8; 16] = [0x02, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -112,7 +114,37 @@ fn without_write_cache_every_write_is_forced() {
     assert_eq!(select(&bench, &page).status, Status::Good);
     bench.good(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[1; 512]);
     bench.good(&[0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], &[0; 512]);
-    assert_eq!(*bench.device().calls.lock().unwrap(), ["write 0 512 true", "zero 0 512", "flush"]);
+    assert_eq!(*bench.device().calls.lock().unwrap(), ["flush", "write 0 512 true", "zero 0 512", "flush"]);
+}
+
+#[test]
+fn the_write_cache_is_emptied_before_it_is_off() {
+    let bench = Bench::new();
+    let mut off = CACHING;
+    off[2] = 0;
+    let list = [&[0; 4], &off[..]].concat();
+    let cdb = [0x15, 0x10, 0, 0, list.len() as u8, 0];
+    *bench.device().error.lock().unwrap() = Some(DeviceError::FlushFailed);
+    bench.fails(&cdb, &list, SenseKey::MediumError, asc::WRITE_ERROR);
+    assert!(bench.unit.modes().get().wce, "what cannot be flushed stays told as cached");
+    *bench.device().error.lock().unwrap() = None;
+    bench.device().calls.lock().unwrap().clear();
+
+    bench.device().hold(true);
+    let write = |lba| Bench::command(&[0x2a, 0, 0, 0, 0, lba, 0, 0, 1, 0], &[1; 512]);
+    let mut before = pin!(bench.target.execute(&bench.nexus, write(0)));
+    let mut select = pin!(bench.target.execute(&bench.nexus, Bench::command(&cdb, &list)));
+    let mut after = pin!(bench.target.execute(&bench.nexus, write(1)));
+    for task in [&mut before, &mut select, &mut after] {
+        assert!(poll(task.as_mut()).is_pending());
+    }
+    bench.device().hold(false);
+    finish(before);
+    finish(select);
+    finish(after);
+    assert_eq!(*bench.device().calls.lock().unwrap(), ["write 0 512 false", "flush", "write 512 512 true"]);
+    bench.good(&cdb, &list);
+    assert_eq!(bench.device().calls.lock().unwrap().len(), 3, "it is off already");
 }
 
 #[test]

@@ -60,5 +60,5 @@ fn inquiry(cdb: Fields<'_>, kind: LunKind, _: &[u16]) -> Result<Vec<u8>, Sense> 
 }
 
 fn luns(cdb: Fields<'_>, _: LunKind, units: &[u16]) -> Result<Vec<u8>, Sense> {
-    report_luns::lun_list(cdb.u8(2), units.iter().copied())
+    Ok(report_luns::lun_list(report_luns::select(cdb.u8(2))?, units.iter().copied()))
 }

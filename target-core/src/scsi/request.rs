@@ -79,6 +79,16 @@ impl<'a, D: BlockDevice> Request<'a, D> {
         }
     }
 
+    /// The data-out of a command that makes sense with exactly as much as the CDB asks for, or INVALID FIELD IN CDB that points at the
+    /// length.
+    pub fn exact_data_out(&self) -> Result<&'a Payload, Sense> {
+        let data = &self.command.data_out;
+        match data.len() as u64 == self.data_out_wanted() {
+            true => Ok(data),
+            false => Err(Sense::invalid_field_in_cdb(self.row.layout.length_byte(), 7)),
+        }
+    }
+
     /// Between two steps of long work: lets other futures of the executor run, and ends the work when the task was aborted.
     pub async fn pause(&self) -> Result<(), Fault> {
         yield_now().await;

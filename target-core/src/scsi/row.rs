@@ -4,8 +4,10 @@ use super::extent::Layout;
 use super::fields::Fields;
 use super::request::{Reply, Request};
 use super::sense::Fault;
+use super::unmap;
 use crate::device::{BlockDevice, Capabilities};
 use crate::lun::claim::Claim;
+use crate::payload::Payload;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -109,7 +111,11 @@ pub enum ClaimKind {
     Shared,
     /// For itself.
     Exclusive,
-    /// The ranges are in the parameter list: any block, alongside others.
+    /// For itself, where a length of zero means up to the end.
+    ExclusiveToEnd,
+    /// Those of the block descriptors of UNMAP, alongside others.
+    Listed,
+    /// All of them, for itself.
     Everything,
 }
 
@@ -208,12 +214,17 @@ impl<D: BlockDevice> Row<D> {
     }
 
     /// The blocks that the command claims.
-    pub fn claim(&self, cdb: Fields<'_>) -> Claim {
+    pub fn claim(&self, cdb: Fields<'_>, data_out: &Payload) -> Claim {
         let range = || self.layout.extent(cdb).saturating();
         match self.claim {
             ClaimKind::None => Claim::None,
             ClaimKind::Shared => Claim::Shared(range()),
             ClaimKind::Exclusive => Claim::Exclusive(range()),
+            ClaimKind::ExclusiveToEnd => match range() {
+                range if range.is_empty() => Claim::Exclusive(range.start..u64::MAX),
+                range => Claim::Exclusive(range),
+            },
+            ClaimKind::Listed => Claim::Shared(unmap::reach(data_out)),
             ClaimKind::Everything => Claim::EVERYTHING,
         }
     }

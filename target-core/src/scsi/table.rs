@@ -62,7 +62,8 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0x10, 0, 0, 0xff, 0],
             data: Data::Out(LengthField::U8(4)),
             reservation: ReservationClass::Write,
-            handler: Handler::Now(mode_select::mode_select_6),
+            claim: ClaimKind::Everything,
+            handler: Handler::Later(mode_select::mode_select_6),
             ..Self::ANSWER
         },
         Row { opcode: 0x16, name: "RESERVE(6)", usage: &[0; 6], ..Self::RESERVE },
@@ -163,7 +164,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0, 0, 0, 0, 0, 0x3f, 0xff, 0xff, 0],
             timeouts: Timeouts::LONG,
             data: Data::Out(LengthField::U16(7)),
-            claim: ClaimKind::Everything,
+            claim: ClaimKind::Listed,
             needs: Needs::DISCARD,
             handler: Handler::Later(unmap::unmap),
             ..Self::WRITE
@@ -174,7 +175,8 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0x10, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
             data: Data::Out(LengthField::U16(7)),
             reservation: ReservationClass::Write,
-            handler: Handler::Now(mode_select::mode_select_10),
+            claim: ClaimKind::Everything,
+            handler: Handler::Later(mode_select::mode_select_10),
             ..Self::ANSWER
         },
         Row { opcode: 0x56, name: "RESERVE(10)", usage: &[0; 10], ..Self::RESERVE },
@@ -404,7 +406,7 @@ impl<D: BlockDevice> Table<D> {
     const WRITE_SAME: Row<D> = Row {
         timeouts: Timeouts::LONG,
         data: Data::OutBy(write_same::data_out),
-        claim: ClaimKind::Exclusive,
+        claim: ClaimKind::ExclusiveToEnd,
         handler: Handler::Later(write_same::write_same),
         ..Self::WRITE
     };

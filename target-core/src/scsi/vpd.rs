@@ -64,7 +64,8 @@ fn block_limits<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
     let whole = unit.max_transfer_blocks().min((unit.device_transfer() / u64::from(block)) as u32);
     let granularity = unit_of_io / block;
     let optimal = whole / granularity * granularity;
-    let discard = unit.device().capabilities().discard;
+    let capabilities = unit.device().capabilities();
+    let discard = capabilities.discard;
 
     let mut body = Vec::with_capacity(60);
     body.push(0); // WSNZ: WRITE SAME of zero blocks goes to the end
@@ -84,7 +85,7 @@ fn block_limits<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
     body.extend_from_slice(&unmap_granularity.to_be_bytes());
     // UGAVALID, and UNMAP GRANULARITY ALIGNMENT zero.
     body.extend_from_slice(&(u32::from(discard.is_some()) << 31).to_be_bytes());
-    body.extend_from_slice(&limits::WRITE_SAME_BLOCKS.to_be_bytes());
+    body.extend_from_slice(&limits::write_same_blocks(&capabilities, block).to_be_bytes());
     body.resize(60, 0); // no atomic writes
     body
 }

@@ -24,12 +24,15 @@ pub fn write_same<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<
     Box::pin(async move {
         let cdb = request.cdb();
         let unmap = cdb.bit(1, 3);
-        if unmap && request.unit.device().capabilities().discard.is_none() {
+        let capabilities = request.unit.device().capabilities();
+        if unmap && capabilities.discard.is_none() {
             return Err(Sense::invalid_field_in_cdb(1, 3).into());
         }
-        let range = range(request.extent(), request.unit.capacity(), request.row.layout)?;
+        let most = limits::write_same_blocks(&capabilities, request.unit.block_size());
+        let range = range(request.extent(), request.unit.capacity(), request.row.layout, most)?;
         let bytes = request.bytes(&range);
-        let block = request.blocks_out()?.to_bytes();
+        // A block of another length is one of another disk: an initiator that is wrong about the block size is wrong about the range too.
+        let block = request.exact_data_out()?.to_bytes();
         if bytes.is_empty() {
             return Ok(Reply::good());
         }
@@ -48,12 +51,12 @@ pub fn write_same<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<
 }
 
 /// A NUMBER OF LOGICAL BLOCKS of zero means all up to the end (WSNZ is zero); more than MAXIMUM WRITE SAME LENGTH is refused.
-fn range(mut extent: Extent, capacity: u64, layout: Layout) -> Result<Range<u64>, Sense> {
+fn range(mut extent: Extent, capacity: u64, layout: Layout, most: u64) -> Result<Range<u64>, Sense> {
     if extent.blocks == 0 {
         extent.blocks = capacity.checked_sub(extent.lba).ok_or(Sense::out_of_range(extent.lba))?;
     }
     let range = extent.within(capacity)?;
-    if extent.blocks > limits::WRITE_SAME_BLOCKS {
+    if extent.blocks > most {
         return Err(Sense::invalid_field_in_cdb(layout.length_byte(), 7));
     }
     Ok(range)
