@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(super) struct Draft {
     pub(super) initiator_name: Option<Arc<str>>,
     pub(super) target_name: Option<Arc<str>>,
-    /// Normal unless said otherwise (RFC 7143 §13.21).
+    /// Normal unless said otherwise in the first text (RFC 7143 §13.21).
     pub(super) session_type: Option<SessionType>,
     pub(super) parameters: Parameters,
 }

@@ -298,13 +298,17 @@ pub(super) fn find(name: &str) -> Option<(usize, &'static Key)> {
     KEYS.iter().enumerate().find(|(_, key)| key.name == name)
 }
 
+/// It decides what has to be proved, so it cannot become another once the introduction is over.
 fn take_session_type(draft: &mut Draft, value: &str) -> Result<(), LoginFailure> {
-    draft.session_type = Some(match value {
+    let session_type = match value {
         "Normal" => SessionType::Normal,
         "Discovery" => SessionType::Discovery,
         _ => return Err(LoginFailure::SessionTypeUnsupported),
-    });
-    Ok(())
+    };
+    match *draft.session_type.get_or_insert(session_type) {
+        settled if settled == session_type => Ok(()),
+        _ => Err(Misbehaviour::Misplaced("SessionType").into()),
+    }
 }
 
 fn take_initiator_name(draft: &mut Draft, value: &str) -> Result<(), LoginFailure> {

@@ -248,8 +248,10 @@ impl Login {
     }
 
     /// Who is there, for what, and may they: at the end of the first text, since names may stand anywhere in it.
-    fn introduce(&self) -> Result<Peer, LoginFailure> {
-        let draft = &self.negotiation.draft;
+    fn introduce(&mut self) -> Result<Peer, LoginFailure> {
+        let draft = &mut self.negotiation.draft;
+        // Whom we take the initiator for now stands for the whole login: what it has to prove hangs on it.
+        draft.session_type.get_or_insert(SessionType::Normal);
         let initiator =
             draft.initiator_name.as_ref().ok_or(LoginFailure::MissingParameter("InitiatorName"))?;
         if draft.is_discovery() {
@@ -300,7 +302,7 @@ impl Login {
         let draft = &self.negotiation.draft;
         let target = peer.target.as_deref();
         Ok(SessionRequest {
-            session_type: draft.session_type.unwrap_or(SessionType::Normal),
+            session_type: if target.is_some() { SessionType::Normal } else { SessionType::Discovery },
             initiator_name: draft
                 .initiator_name
                 .clone()

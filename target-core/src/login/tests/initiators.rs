@@ -189,3 +189,23 @@ fn discovery_may_require_authentication() {
     assert!(play.say(0, Some(1), proof).transit);
     play.finish(1, "MaxRecvDataSegmentLength=32768");
 }
+
+/// What was proved to an open target is no proof for discovery.
+#[test]
+fn the_kind_of_session_is_settled_by_the_first_text() {
+    let names = "InitiatorName=iqn.x:y TargetName=iqn.2026-12.lab:tgt";
+    for csg in [0, 1] {
+        let mut play = Play { login: login_to(Lab::with_discovery_auth(), Offer::default()) };
+        play.say(csg, (csg == 0).then_some(1), names);
+        assert_eq!(play.fail(1, Some(3), "SessionType=Discovery"), (2, 0x00));
+        // Said late, but it changes nothing.
+        let mut play = Play { login: login_to(Lab::with_discovery_auth(), Offer::default()) };
+        play.say(csg, (csg == 0).then_some(1), names);
+        let (session, _) = play.finish(1, "SessionType=Normal");
+        assert_eq!(session.session_type, SessionType::Normal);
+    }
+    let mut play = Play::new();
+    play.say(1, None, "InitiatorName=iqn.x:y SessionType=Discovery");
+    let (session, _) = play.finish(1, "TargetName=iqn.2026-12.lab:chap");
+    assert_eq!((session.session_type, session.target_name), (SessionType::Discovery, None));
+}
