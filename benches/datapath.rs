@@ -1,4 +1,5 @@
 //! What a command costs in memory: bytes in, SCSI, bytes out, over a device that answers at once. No socket, no runtime.
+#![expect(clippy::expect_used, clippy::panic, reason = "a bench that goes wrong should stop")]
 
 use bytes::{Buf, Bytes, BytesMut};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
