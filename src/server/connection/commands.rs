@@ -190,9 +190,16 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
         }
     }
 
-    /// Waits for what is in flight when its connection is gone, then ends the session. What has not ended after `patience` is given up.
+    /// Aborts what has not begun, waits for what is in flight when its connection is gone, then ends the session. What has not ended
+    /// after `patience` is given up.
     pub(super) async fn settle(mut self, patience: Duration) {
         self.binding = None;
+        if let Some(reach) = self.session.as_ref().and_then(BoundSession::reach) {
+            // Nobody waits for the rest of a long command any more, but the initiator may for its next login.
+            let (device, nexus) = (Arc::clone(&reach.device), Arc::clone(&reach.nexus));
+            let reset = manage(device, nexus, TaskId::default(), TaskManagement::ITNexusReset);
+            self.managing.push(Box::pin(reset));
+        }
         let ended = poll_fn(|cx| {
             while let Poll::Ready((note, outcome)) = self.running.poll_next(cx) {
                 self.record(&note, Instant::now(), &outcome.unwrap_or(Outcome::Aborted));

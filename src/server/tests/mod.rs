@@ -6,6 +6,7 @@ mod stage;
 use super::catalog::Snapshot;
 use super::limits::Limits;
 use glint_target_core::pdu::target::TargetPdu;
+use glint_target_core::scsi::command::TaskManagement;
 use initiator::{Initiator, PATIENCE};
 use stage::{Happened, PANIC, READ, Stage, TEST_UNIT_READY, WAIT};
 use std::io::Write;
@@ -159,8 +160,9 @@ fn a_session_is_reinstated_after_the_end_of_what_it_had_in_flight() {
     stage.device.gate.add_permits(1);
     assert!(matches!(new.receive(), Some(TargetPdu::Login(answer)) if answer.status_class == 0));
     assert_eq!(new.run(TEST_UNIT_READY, 0).0, GOOD);
-    use Happened::{Established, Lost, Released, Waiting};
-    assert_eq!(stage.log(), [Established(1), Waiting, Released, Lost(1), Established(2)]);
+    use Happened::{Established, Lost, Managed, Released, Waiting};
+    let aborted = Managed(1, TaskManagement::ITNexusReset);
+    assert_eq!(stage.log(), [Established(1), Waiting, aborted, Released, Lost(1), Established(2)]);
 }
 
 #[test]

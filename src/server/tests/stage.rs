@@ -31,6 +31,7 @@ pub(super) const TEST_UNIT_READY: [u8; 16] = [0; 16];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
     Established(u64),
+    Managed(u64, TaskManagement),
     Lost(u64),
     Waiting,
     Released,
@@ -70,7 +71,8 @@ impl DeviceServer for ScriptedDevice {
         })
     }
 
-    async fn manage(&self, _nexus: &Arc<Nexus>, _function: TaskManagement) -> TaskManagementOutcome {
+    async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {
+        self.note(Happened::Managed(nexus.id.0, function));
         TaskManagementOutcome::Complete
     }
 

@@ -6,7 +6,7 @@ use crate::scsi::command::{Command, TaskManagement};
 use std::sync::Arc;
 
 /// Names a task of one connection towards its driver; never reused within a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(pub u64);
 
 /// Asked of the driver, in order.
