@@ -240,6 +240,25 @@ fn a_peer_that_reads_nothing_costs_a_bounded_buffer_and_a_timer() {
 }
 
 #[test]
+fn peers_that_read_nothing_leave_room_for_others() {
+    let limits = Limits { bytes_per_connection: 2 << 20, ..Limits::default() };
+    let stage = Stage::with(limits, 8 << 20, Duration::from_secs(30));
+    // Each asks for 16 MiB, and the node has 8.
+    let mut slow: Vec<_> = (2..=9).map(|isid| Initiator::session(stage.address, isid)).collect();
+    for initiator in &mut slow {
+        for _ in 0..64 {
+            initiator.command(READ, 256 << 10);
+        }
+    }
+    let mut good = Initiator::session(stage.address, 1);
+    let start = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(good.run(READ, 512 << 10).0, GOOD);
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "waited for {:?}", start.elapsed());
+}
+
+#[test]
 fn reads_that_exceed_the_budget_take_turns() {
     let limits = Limits { bytes_per_connection: 1 << 20, ..Limits::default() };
     let stage = Stage::with(limits, 2 << 20, Duration::from_secs(30));
