@@ -103,3 +103,33 @@ fn a_portal_of_all_addresses_is_told_as_the_one_that_was_used() {
     assert!(seen.contains(&format!("Portal:127.0.0.2:{port},1")), "{seen}");
     assert!(seen.contains(&format!("Portal:[::1]:{port},1")), "{seen}");
 }
+
+#[test]
+fn it_can_be_told_to_end_while_a_volume_is_still_being_opened() {
+    // Accepts connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let volume = format!("disk=gluster://{}/vol/disk.img,size=1MiB", silent.local_addr().unwrap());
+    let mut glint = serve(&["--listen", "127.0.0.1:0", "--api", "127.0.0.1:0", "--volume", &volume]);
+    glint.wait_for_line("that it starts", LIMIT, |line| line.contains("API listening"));
+    let start = Instant::now();
+    glint.signal(Signal::TERM);
+    assert_eq!(glint.wait(LIMIT).code(), Some(0));
+    assert!(start.elapsed() < Duration::from_secs(2), "took {:?}", start.elapsed());
+}
+
+#[test]
+fn a_file_size_limit_fails_writes_and_does_not_kill() {
+    let builder = Glint::serve();
+    let file = builder.dir().join("disk.img");
+    let mut glint = builder.volume(&format!("disk=file:{},size=2MiB", file.display())).start();
+    let pid = rustix::process::Pid::from_raw(glint.id().cast_signed());
+    let limit = rustix::process::Rlimit { current: Some(1 << 20), maximum: Some(1 << 20) };
+    rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).unwrap();
+    let source = glint.dir().join("source.img");
+    fs::write(&source, vec![0x5a; 2 << 20]).unwrap();
+    let mut copy = Command::new("qemu-img");
+    copy.args(["convert", "-n", "-f", "raw", "-O", "raw"]).arg(&source).arg(glint.url("disk"));
+    let (status, output) = Process::start(&mut copy).finish(Duration::from_secs(30));
+    assert!(!status.success(), "{output}");
+    glint.assert_alive();
+}

@@ -30,10 +30,19 @@ pub struct ApiState {
     pub readiness: Arc<Readiness>,
 }
 
-/// The endpoint; it stops when dropped.
+/// The endpoint; it stops when dropped, and its address is free then.
 pub struct Api {
     address: SocketAddr,
-    _stop: oneshot::Sender<()>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // It waits for nothing but this, so it ends at once; a panic in it has been reported.
+        let _ = self.thread.take().map(thread::JoinHandle::join);
+    }
 }
 
 impl Api {
@@ -56,9 +65,10 @@ impl Api {
                 _ = stopped => {}
             }
         };
-        thread::Builder::new().name("glint-api".into()).spawn(move || runtime.block_on(serve))?;
+        let thread =
+            thread::Builder::new().name("glint-api".into()).spawn(move || runtime.block_on(serve))?;
         tracing::info!(%address, "API listening");
-        Ok(Self { address, _stop: stop })
+        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address that is bound.

@@ -1,6 +1,7 @@
 //! What units live on: one file per backend, one arm of the factory in [`open()`], one line in the conformance suite.
 
 mod buffers;
+mod completions;
 mod errno;
 mod file;
 mod gluster;
@@ -16,6 +17,7 @@ mod threads;
 #[cfg(test)]
 mod conformance;
 
+pub use completions::serve_thread;
 pub use open::{BackendContext, OpenError, OpenOptions, open};
 
 use bytes::Bytes;

@@ -77,7 +77,7 @@ impl Control {
 
     /// The first half of [`apply`](Self::apply): targets, units and devices.
     pub async fn open(&mut self, config: &Config) -> Vec<ApplyError> {
-        self.close_targets(config).await;
+        self.restrict(config).await;
         let mut failed = Vec::new();
         self.change_units(config, &mut failed).await;
         self.node.readiness().set_volumes_open(failed.is_empty());
@@ -89,7 +89,7 @@ impl Control {
         let limits = &config.limits;
         self.node.set_limits(limits::server_limits(limits), limits::connection_config(limits));
         let (resolved, unresolved) = portals::resolve(&config.portals).await;
-        let unbound = self.listeners.apply(&portals::to_bind(&resolved));
+        let unbound = self.listeners.apply(&portals::to_bind(&resolved)).await;
         let groups = portals::groups(&resolved, |wanted| self.listeners.bound(wanted));
         for target in self.targets.values() {
             target.device.server.set_ports(groups.iter().map(|group| group.relative_port));
@@ -103,16 +103,15 @@ impl Control {
         failed
     }
 
-    /// Ends the targets that are wanted no longer.
-    async fn close_targets(&mut self, config: &Config) {
-        let wanted = |iqn: &str| config.targets.iter().any(|target| &*target.iqn == iqn);
-        let removed: Vec<String> = self.targets.keys().filter(|iqn| !wanted(iqn)).cloned().collect();
-        if removed.is_empty() {
-            return;
-        }
+    /// Ends the targets that are wanted no longer, and the sessions of those who are admitted no longer: they are to see nothing of
+    /// what changes next.
+    async fn restrict(&mut self, config: &Config) {
+        let wanted = |iqn: &str| config.targets.iter().find(|target| &*target.iqn == iqn);
         let kept = self.node.catalog();
-        let targets = kept.targets().iter().filter(|target| wanted(&target.name)).cloned().collect();
+        let served = kept.targets().iter().filter_map(|target| wanted(&target.name));
+        let targets = served.filter_map(|target| self.served(target)).collect();
         await_end(self.node.publish(kept.with_targets(targets))).await;
+        let removed: Vec<String> = self.targets.keys().filter(|iqn| wanted(iqn).is_none()).cloned().collect();
         for iqn in removed {
             if let Some(mut target) = self.targets.remove(&iqn) {
                 for number in target.numbers() {

@@ -126,3 +126,61 @@ async fn portals_come_and_go() {
     .await
     .expect("the old portal is given up");
 }
+
+#[tokio::test]
+async fn a_port_may_move_between_a_wildcard_and_an_address() {
+    let volumes = ["a=ram:,size=1MiB"];
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let at = |hosts: &[&str]| {
+        let addresses: Vec<_> = hosts.iter().map(|host| format!("{host}:{port}")).collect();
+        listening(&addresses.iter().map(String::as_str).collect::<Vec<_>>(), &volumes)
+    };
+    let mut control = control(&at(&["0.0.0.0"]));
+    let steps: [&[&str]; 6] =
+        [&["0.0.0.0"], &["127.0.0.1"], &["[::]"], &["[::]", "0.0.0.0"], &["[::]"], &["0.0.0.0"]];
+    for hosts in steps {
+        assert_eq!(told(&control.apply(&at(hosts)).await), [""; 0], "{hosts:?}");
+        TcpStream::connect(("127.0.0.1", port)).unwrap();
+        // Gives the accepting tasks a turn, so that what is closed next is in use.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_others_have_made_longer_is_not_cut_by_growing_less() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("disk.img");
+    let volume = |size: &str| format!("v=file:{},size={size},grow", path.display());
+    let first = config(&[&volume("1MiB")]);
+    let mut control = control(&first);
+    assert_eq!(told(&control.apply(&first).await), [""; 0]);
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(4 << 20).unwrap();
+    let failed = told(&control.apply(&config(&[&volume("2MiB")])).await);
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 4 << 20);
+    assert_eq!(told(&control.apply(&config(&[&volume("8MiB")])).await), [""; 0]);
+    assert_eq!(size(&control, "v"), Some(8 << 20));
+}
+
+#[tokio::test]
+async fn who_is_admitted_no_longer_sees_nothing_that_is_new() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("glint.toml");
+    let loaded = |initiator: &str| {
+        let text = format!(
+            "[[portal]]\nlisten = \"127.0.0.1:0\"\n[[target]]\nname = \"t\"\ninitiators = [\"{initiator}\"]\n\
+             [[target.lun]]\ndevice = \"ram:\"\nsize = \"1MiB\"\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        ConfigSource { file: Some(file.clone()), flags: Flags::default() }.load().unwrap().config
+    };
+    let first = loaded("iqn.2026-12.test:old");
+    let mut control = control(&first);
+    assert_eq!(told(&control.apply(&first).await), [""; 0]);
+    let second = loaded("iqn.2026-12.test:new");
+    assert_eq!(told(&control.open(&second).await), [""; 0]);
+    let catalog = control.node.catalog();
+    let target = catalog.target(&iqn("t")).unwrap();
+    assert!(!target.initiators.admits("iqn.2026-12.test:old"), "units are opened under the new list");
+    assert!(target.initiators.admits("iqn.2026-12.test:new"));
+}

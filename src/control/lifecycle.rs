@@ -45,11 +45,20 @@ pub fn serve(source: &ConfigSource, loaded: Loaded) -> ExitCode {
     let code = runtime.block_on(async {
         let started = async {
             // Signals first: one that comes early must not kill the process half-way.
-            let signals = Signals::new()?;
-            Ok::<_, StartError>((Service::start(source, loaded, level).await?, signals))
+            let mut signals = Signals::new()?;
+            let service = tokio::select! {
+                service = Service::start(source, loaded, level) => service?,
+                // A volume whose servers are silent takes long to open. Nothing was served yet, so nothing is lost.
+                () = signals.end() => return Ok(None),
+            };
+            Ok::<_, StartError>(Some((service, signals)))
         };
         match started.await {
-            Ok((service, signals)) => service.run(signals).await,
+            Ok(Some((service, signals))) => service.run(signals).await,
+            Ok(None) => {
+                tracing::info!("told to end before the start was over");
+                ExitCode::SUCCESS
+            }
             Err(error) => {
                 tracing::error!("cannot start: {error}");
                 ExitCode::FAILURE
@@ -101,6 +110,8 @@ struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
+    /// Caught, so that a write beyond the file size limit of the process fails like any other instead of killing it (setrlimit(2)).
+    _file_too_large: Signal,
 }
 
 impl Signals {
@@ -109,6 +120,7 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            _file_too_large: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 
@@ -147,10 +159,10 @@ impl<'a> Service<'a> {
     }
 
     async fn run(mut self, mut signals: Signals) -> ExitCode {
-        loop {
+        let told = loop {
             tokio::select! {
-                _ = signals.terminate.recv() => break,
-                _ = signals.interrupt.recv() => break,
+                _ = signals.terminate.recv() => break Instant::now(),
+                _ = signals.interrupt.recv() => break Instant::now(),
                 _ = signals.hangup.recv() => {}
             }
             let patience = self.config.limits.drain_timeout / 4;
@@ -158,16 +170,16 @@ impl<'a> Service<'a> {
             tokio::select! {
                 () = &mut reload => {}
                 () = signals.end() => {
+                    let told = Instant::now();
                     // What is half closed had better be flushed, but not at any price.
                     let _ = tokio::time::timeout(patience, reload).await;
-                    break;
+                    break told;
                 }
             }
-        }
-        let told = Instant::now();
+        };
         let Self { mut control, config, api, .. } = self;
         let code = tokio::select! {
-            code = drain(&mut control, config.limits.drain_timeout) => code,
+            code = drain(&mut control, told, config.limits.drain_timeout) => code,
             () = signals.end_again(told) => {
                 tracing::warn!("told to end a second time: ending at once");
                 ExitCode::FAILURE
@@ -195,9 +207,9 @@ impl<'a> Service<'a> {
         self.tell_what_needs_a_restart(&old);
         let failed = self.control.apply(&self.config).await;
         failed.iter().for_each(|error| tracing::error!("{error}"));
-        if self.config.api != old.api
-            && let Err(error) = self.start_api().await
-        {
+        // One that could not be bound before is tried again.
+        let api_is_as_wanted = self.config.api == old.api && self.config.api.is_some() == self.api.is_some();
+        if !api_is_as_wanted && let Err(error) = self.start_api().await {
             tracing::error!("{error}");
         }
         tracing::info!(failed = failed.len(), "configuration reloaded");
@@ -248,10 +260,9 @@ fn tell_warnings(findings: &[Finding], file: Option<&Path>) {
     findings.iter().for_each(|finding| tracing::warn!("{}", finding.display(file)));
 }
 
-/// Lets initiators log out, ends those that do not, and puts everything onto stable storage, in `patience` altogether.
-async fn drain(control: &mut Control, patience: Duration) -> ExitCode {
+/// Lets initiators log out, ends those that do not, and puts everything onto stable storage, in `patience` from `start` altogether.
+async fn drain(control: &mut Control, start: Instant, patience: Duration) -> ExitCode {
     tracing::info!("draining");
-    let start = Instant::now();
     control.stop_listening();
     let node = Arc::clone(control.node());
     if by(start + patience / 2, node.drain()).await.is_none() {

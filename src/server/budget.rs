@@ -15,6 +15,10 @@ const STEP: usize = 64 << 10;
 /// Steps beyond its need that a busy connection keeps.
 const SLACK: usize = 8;
 
+/// A busy connection draws more only while this many times what it then has is left for others. Peers that are slow to read what they asked
+/// for hold it for as long as they like; so the first to come must not have all there is.
+const LEFT_FOR_OTHERS: usize = 8;
+
 /// The node's bytes.
 #[derive(Clone)]
 pub(super) struct NodeBudget {
@@ -55,6 +59,11 @@ impl Ledger {
         self.held.as_ref().map_or(0, |permit| permit.num_permits())
     }
 
+    fn leaves_too_little(&self, steps: usize) -> bool {
+        let left = self.node.steps.available_permits().saturating_sub(steps);
+        LEFT_FOR_OTHERS * (self.held_steps() + steps) > left
+    }
+
     /// Takes on a command of this cost beside `queued` bytes that wait to be sent. Pending: the caller keeps the command and asks again
     /// when woken, or when something of its own has ended.
     pub(super) fn poll_admit(&mut self, cx: &mut Context<'_>, cost: usize, queued: usize) -> Poll<()> {
@@ -67,6 +76,10 @@ impl Ledger {
         if need > self.held_steps() {
             // Whoever waits holds no more than its running commands need, and those end: so all waits end.
             let steps = cost.div_ceil(STEP).min(self.node.total);
+            // Something of this connection's own ends before it asks again.
+            if busy > 0 && self.waiting.is_none() && self.leaves_too_little(steps) {
+                return Poll::Pending;
+            }
             if let Some(permit) = std::task::ready!(self.poll_draw(cx, steps)) {
                 self.keep(permit);
             }

@@ -48,16 +48,28 @@ fn who_waits_for_the_node_is_served_in_turn() {
 
 #[test]
 fn a_busy_connection_keeps_a_little_and_an_idle_one_nothing() {
-    let node = NodeBudget::new(8 << 20);
+    let node = NodeBudget::new(64 << 20);
     let mut ledger = node.ledger(1 << 30);
     assert!(admit(&mut ledger, 4 << 20, 0));
     assert!(admit(&mut ledger, 4 << 10, 0));
     ledger.ended(4 << 20);
     ledger.settle(4 << 20);
-    assert!(node.free() <= 4 << 20, "its data has yet to be sent");
+    assert!(node.free() <= 60 << 20, "its data has yet to be sent");
     ledger.settle(0);
-    assert_eq!(node.free(), (8 << 20) - STEP);
+    assert_eq!(node.free(), (64 << 20) - STEP);
     ledger.ended(4 << 10);
     ledger.settle(0);
-    assert_eq!(node.free(), 8 << 20);
+    assert_eq!(node.free(), 64 << 20);
+}
+
+#[test]
+fn those_that_give_nothing_back_leave_something_for_others() {
+    let node = NodeBudget::new(64 << 20);
+    let mut slow: Vec<_> = (0..12).map(|_| node.ledger(16 << 20)).collect();
+    for ledger in &mut slow {
+        assert!(admit(ledger, 256 << 10, 0), "the first command of each runs");
+        while admit(ledger, 256 << 10, 0) {}
+    }
+    assert!(node.free() >= 8 << 20, "{} bytes are left", node.free());
+    assert!(admit(&mut node.ledger(16 << 20), 1 << 20, 0));
 }

@@ -35,10 +35,23 @@ pub struct ListenError {
 struct Listener {
     wanted: SocketAddr,
     bound: SocketAddr,
+    only_v6: bool,
     tag: Arc<AtomicU16>,
     /// Until connections are accepted they queue up in the system.
     socket: Option<TcpListener>,
     task: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Gives the address back; ready when it can be bound again.
+    async fn close(mut self) {
+        self.socket = None;
+        if let Some(task) = self.task.take() {
+            task.abort();
+            // That it was aborted is what is waited for.
+            let _ = task.await;
+        }
+    }
 }
 
 impl Drop for Listener {
@@ -64,18 +77,27 @@ impl<S: DeviceServer> Listeners<S> {
 
     /// Binds those of `portals` (address and portal group tag) that are not bound, and gives up those that are not among them. What
     /// could not be bound is told. Connections wait until [`accept`](Self::accept).
-    pub fn apply(&mut self, portals: &[(SocketAddr, u16)]) -> Vec<ListenError> {
-        self.listeners.retain(|listener| portals.iter().any(|(address, _)| *address == listener.wanted));
+    pub async fn apply(&mut self, portals: &[(SocketAddr, u16)]) -> Vec<ListenError> {
+        let stays = |listener: &mut Listener| {
+            let wanted = portals.iter().any(|(address, _)| *address == listener.wanted);
+            wanted && only_v6(listener.wanted, portals) == listener.only_v6
+        };
+        // Closed before anything is bound: a wildcard keeps its port from every address, and every address from it.
+        for gone in self.listeners.extract_if(.., |listener| !stays(listener)).collect::<Vec<_>>() {
+            gone.close().await;
+        }
         let mut failed = Vec::new();
         for &(wanted, tag) in portals {
             if let Some(listener) = self.listeners.iter().find(|listener| listener.wanted == wanted) {
                 listener.tag.store(tag, Ordering::Relaxed);
                 continue;
             }
-            match bind(wanted, only_v6(wanted, portals)) {
+            let only_v6 = only_v6(wanted, portals);
+            match bind(wanted, only_v6) {
                 Ok((socket, bound)) => {
                     let tag = Arc::new(AtomicU16::new(tag));
-                    self.listeners.push(Listener { wanted, bound, tag, socket: Some(socket), task: None });
+                    let socket = Some(socket);
+                    self.listeners.push(Listener { wanted, bound, only_v6, tag, socket, task: None });
                 }
                 Err(error) => failed.push(ListenError { address: wanted, error }),
             }

@@ -8,6 +8,7 @@
 mod budget;
 pub mod catalog;
 mod connection;
+mod gathering;
 mod limits;
 mod listener;
 mod node;

@@ -2,6 +2,7 @@
 
 use super::budget::NodeBudget;
 use super::catalog::Snapshot;
+use super::gathering::Gathering;
 use super::limits::Limits;
 use super::readiness::Readiness;
 use super::roster::Roster;
@@ -20,6 +21,7 @@ pub struct Node<S> {
     pub(super) limits: ArcSwap<Limits>,
     pub(super) connection_config: ArcSwap<ConnectionConfig>,
     pub(super) budget: NodeBudget,
+    pub(super) gathering: Arc<Gathering>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) roster: Arc<Roster>,
     pub(super) metrics: Arc<Metrics>,
@@ -30,7 +32,8 @@ pub struct Node<S> {
 }
 
 impl<S> Node<S> {
-    /// A node that serves nothing yet. All connections together may hold `bytes_in_flight` bytes of commands' data.
+    /// A node that serves nothing yet. All connections together may hold `bytes_in_flight` bytes of commands' data, and as many of
+    /// commands whose data is not complete.
     pub fn new(
         limits: Limits,
         bytes_in_flight: usize,
@@ -42,6 +45,7 @@ impl<S> Node<S> {
             limits: ArcSwap::from_pointee(limits),
             connection_config: ArcSwap::from_pointee(connection),
             budget: NodeBudget::new(bytes_in_flight),
+            gathering: Gathering::new(bytes_in_flight),
             sessions: Sessions::new(metrics.sessions.clone()),
             roster: Roster::new(metrics.connections.clone()),
             metrics,

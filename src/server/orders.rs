@@ -8,6 +8,9 @@ const DRAIN: u8 = 1;
 const REINSTATED: u8 = 2;
 const REVOKED: u8 = 4;
 const CUT: u8 = 8;
+const CROWDED_OUT: u8 = 16;
+/// Not an order but the other way round: the connection has logged in.
+const LOGGED_IN: u8 = 32;
 
 /// Why a connection is told to end at once, the session's commands being finished first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(super) enum Dismissal {
     Revoked,
     /// The process ends.
     Cut,
+    /// It has not logged in yet, and others want its place.
+    CrowdedOut,
 }
 
 /// One connection's orders.
@@ -39,7 +44,22 @@ impl Orders {
             Dismissal::Reinstated => REINSTATED,
             Dismissal::Revoked => REVOKED,
             Dismissal::Cut => CUT,
+            Dismissal::CrowdedOut => CROWDED_OUT,
         });
+    }
+
+    /// Notes that the connection has logged in.
+    pub(super) fn set_logged_in(&self) {
+        self.flags.fetch_or(LOGGED_IN, Ordering::Relaxed);
+    }
+
+    /// Tells a connection to end that has not logged in and was not told so before; whether it is one.
+    pub(super) fn crowd_out(&self) -> bool {
+        let may = self.flags.load(Ordering::Relaxed) & (LOGGED_IN | CROWDED_OUT) == 0;
+        if may {
+            self.dismiss(Dismissal::CrowdedOut);
+        }
+        may
     }
 
     fn give(&self, flag: u8) {
@@ -55,9 +75,13 @@ impl Orders {
     /// The dismissal, if there was one.
     pub(super) fn dismissal(&self) -> Option<Dismissal> {
         let flags = self.flags.load(Ordering::Acquire);
-        [(REINSTATED, Dismissal::Reinstated), (REVOKED, Dismissal::Revoked), (CUT, Dismissal::Cut)]
-            .into_iter()
-            .find_map(|(flag, why)| (flags & flag != 0).then_some(why))
+        let dismissals = [
+            (REINSTATED, Dismissal::Reinstated),
+            (REVOKED, Dismissal::Revoked),
+            (CUT, Dismissal::Cut),
+            (CROWDED_OUT, Dismissal::CrowdedOut),
+        ];
+        dismissals.into_iter().find_map(|(flag, why)| (flags & flag != 0).then_some(why))
     }
 
     /// Whether to drain; true once.

@@ -2,9 +2,12 @@
 
 use super::orders::{Dismissal, Orders};
 use prometheus::IntGauge;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
+
+/// For every so many connections that may be open there may be one more that has been told to make room and is on its way out.
+const LEAVING: usize = 4;
 
 /// The open connections.
 pub(super) struct Roster {
@@ -16,7 +19,8 @@ pub(super) struct Roster {
 #[derive(Default)]
 struct State {
     next: u64,
-    open: HashMap<u64, Arc<Orders>>,
+    /// In the order in which they came.
+    open: BTreeMap<u64, Arc<Orders>>,
     draining: bool,
 }
 
@@ -29,10 +33,15 @@ impl Roster {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a connection in, unless `max` are open or the node drains.
+    /// Lets a connection in, unless the node drains or `max` are open and all of them have logged in. Of those that have not, the oldest
+    /// makes room: peers that connect and say nothing must not lock initiators out until their time is over.
     pub(super) fn enter(self: &Arc<Self>, max: usize) -> Option<Enrolment> {
         let mut state = self.lock();
-        if state.draining || state.open.len() >= max {
+        let leaving = max / LEAVING + 1;
+        if state.draining || state.open.len() >= max.saturating_add(leaving) {
+            return None;
+        }
+        if state.open.len() >= max && !state.open.values().any(|orders| orders.crowd_out()) {
             return None;
         }
         let id = state.next;

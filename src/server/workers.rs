@@ -1,5 +1,6 @@
 //! Worker threads: each runs the connections that it was given in a runtime of its own, so that they share nothing but what they must.
 
+use crate::backend;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -62,6 +63,7 @@ impl Worker {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (jobs, mut inbox) = mpsc::unbounded_channel::<Job>();
         let serve = async move {
+            tokio::spawn(backend::serve_thread());
             while let Some(job) = inbox.recv().await {
                 tokio::spawn(job());
             }

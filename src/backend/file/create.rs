@@ -27,8 +27,10 @@ pub(super) fn open(path: &Path, how: &OpenOptions, buffers: Arc<BufferPool>) -> 
     let opening = Opening { device: format!("file:{}", path.display()), path, how };
     let (file, created) = opening.open_or_create()?;
     let prepared = opening.prepare(file, buffers);
-    if prepared.is_err() && created {
-        // What could not be given its size holds nothing, and must not be taken for a device the next time.
+    let taken = matches!(prepared, Err(OpenError::InUse { .. }));
+    if prepared.is_err() && created && !taken {
+        // What could not be given its size holds nothing, and must not be taken for a device the next time. One that somebody else has
+        // locked since is theirs.
         let _ = std::fs::remove_file(path);
     }
     prepared

@@ -209,6 +209,11 @@ impl Shared {
         if self.kind == Kind::BlockDevice || !size.is_multiple_of(self.unit()) {
             return Err(DeviceError::Unsupported);
         }
+        let found = sys::size(&self.file).map_err(classify)?;
+        if found > size.max(self.size()) {
+            tracing::error!(found, wanted = size, "others have made a file longer; nothing is ever cut off");
+            return Err(DeviceError::OutOfRange);
+        }
         sys::truncate(&self.file, size).map_err(classify)?;
         self.size.store(size, Ordering::Release);
         Ok(())

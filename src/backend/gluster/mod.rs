@@ -283,6 +283,15 @@ impl<F: RemoteFile> BlockDevice for Patient<F> {
         let deadline = Instant::now() + self.deadline;
         let shared = self.shared.clone();
         let resize = async move {
+            let found = patiently(deadline, || shared.file.size()).await.map_err(|error| classify(&error))?;
+            if found > size.max(shared.size()) {
+                tracing::error!(
+                    found,
+                    wanted = size,
+                    "others have made a file longer; nothing is ever cut off"
+                );
+                return Err(DeviceError::OutOfRange);
+            }
             patiently(deadline, || shared.file.truncate(size)).await.map_err(|error| classify(&error))?;
             shared.size.store(size, Ordering::Release);
             Ok(())

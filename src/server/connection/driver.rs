@@ -5,6 +5,7 @@ use super::commands::Commands;
 use super::report;
 use super::session::BoundSession;
 use super::wire::Wire;
+use crate::server::gathering::{PAUSE, Part, Verdict};
 use crate::server::limits::Limits;
 use crate::server::node::Node;
 use crate::server::orders::{Dismissal, Orders};
@@ -32,6 +33,8 @@ pub(super) enum End {
     PeerClosed,
     /// The peer took nothing for too long.
     Stalled,
+    /// It holds more data of incomplete commands than others while the node has too much of it.
+    Hoarding,
     /// The socket failed.
     Socket(io::Error),
 }
@@ -43,6 +46,7 @@ impl fmt::Display for End {
             End::Dismissed(why) => write!(f, "{why:?}"),
             End::PeerClosed => f.write_str("closed by the initiator"),
             End::Stalled => f.write_str("stalled"),
+            End::Hoarding => f.write_str("hoarding"),
             End::Socket(error) => error.fmt(f),
         }
     }
@@ -59,6 +63,10 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) clock: Clock,
     /// A command for whose data there is no room yet. Nothing is read and no event taken while it waits.
     pub(super) held_up: Option<(TaskId, Command)>,
+    /// Data of commands that are not complete.
+    pub(super) gathered: Part,
+    /// Nothing is read before: others are to complete their commands first.
+    pub(super) paused_until: Option<Instant>,
     /// The login was refused from here, and counted.
     pub(super) refused: bool,
     pub(super) span: tracing::Span,
@@ -90,6 +98,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         let closing = self.act(cx, &mut more);
         let wrote = self.wire.poll_write(cx, now, self.connection.transmit()).map_err(End::Socket)?;
         self.commands.ledger.settle(self.connection.transmit().len());
+        self.gathered.set(self.connection.gathered());
         match closing {
             Some(reason) => Err(End::Closed(reason)),
             // Room in the queue lets a command in that was held up, and reading go on.
@@ -115,6 +124,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         let Poll::Ready(bound) = self.commands.poll_bound(cx) else { return false };
         let outcome = match bound {
             Ok(tsih) => {
+                self.orders.set_logged_in();
                 self.span.in_scope(|| tracing::info!(tsih, "session began"));
                 BindOutcome::Bound { tsih }
             }
@@ -136,7 +146,8 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
 
     fn poll_clock(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
         let stall = self.wire.stall_deadline(self.limits.write_stall);
-        let deadline = [self.connection.next_timeout(), stall].into_iter().flatten().min();
+        let timeout = self.connection.next_timeout();
+        let deadline = [timeout, stall, self.paused_until].into_iter().flatten().min();
         if self.clock.poll(cx, now, deadline).is_pending() {
             return Ok(false);
         }
@@ -144,13 +155,26 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         if stall.is_some_and(|stall| stall <= now) {
             return Err(End::Stalled);
         }
-        self.connection.handle_timeout(now);
+        if self.paused_until.is_some_and(|until| until <= now) {
+            self.paused_until = None;
+        }
+        if timeout.is_some_and(|timeout| timeout <= now) {
+            self.connection.handle_timeout(now);
+        }
         Ok(true)
     }
 
     fn read(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
-        if self.held_up.is_some() || !self.connection.wants_input() {
+        if self.held_up.is_some() || self.paused_until.is_some() || !self.connection.wants_input() {
             return Ok(false);
+        }
+        match self.gathered.verdict() {
+            Verdict::Read => {}
+            Verdict::Wait => {
+                self.paused_until = Some(now + PAUSE);
+                return Ok(true);
+            }
+            Verdict::Close => return Err(End::Hoarding),
         }
         match self.wire.poll_read(cx) {
             Poll::Ready(Ok(0)) => Err(End::PeerClosed),

@@ -64,6 +64,8 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         ),
         clock: Clock::new(),
         held_up: None,
+        gathered: node.gathering.part(),
+        paused_until: None,
         refused: false,
         span,
         node,
@@ -76,7 +78,7 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
             End::Closed(_) | End::Dismissed(Dismissal::Revoked) => {
                 wire.goodbye(connection.transmit(), limits.goodbye).await;
             }
-            End::Dismissed(_) | End::PeerClosed | End::Stalled | End::Socket(_) => drop(wire),
+            End::Dismissed(_) | End::PeerClosed | End::Stalled | End::Hoarding | End::Socket(_) => drop(wire),
         }
     };
     tokio::join!(goodbye, commands.settle(limits.linger));

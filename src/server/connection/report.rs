@@ -1,6 +1,7 @@
 //! How a connection ended, for logs and metrics.
 
 use super::driver::{Driver, End};
+use crate::server::orders::Dismissal;
 use crate::telemetry::metrics::Metrics;
 use glint_target_core::login::LoginFailure;
 use glint_target_core::scsi::command::DeviceServer;
@@ -11,7 +12,11 @@ use std::time::Instant;
 pub(super) fn ended<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) {
     let _inside = driver.span.enter();
     let Some(complaint) = complaint(driver, end) else {
-        return tracing::info!(%end, "connection ended");
+        return match driver.connection.session() {
+            Some(_) => tracing::info!(%end, "connection ended"),
+            // Anyone can bring this about as often as they like.
+            None => tracing::debug!(%end, "connection ended before it was logged in"),
+        };
     };
     if let Some(held_back) = driver.node.complaints.admit(Instant::now()) {
         tracing::warn!(%end, held_back, "{complaint}");
@@ -22,8 +27,13 @@ pub(super) fn ended<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) {
 fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<String> {
     let metrics = &driver.node.metrics;
     let complaint = match end {
+        End::Dismissed(Dismissal::CrowdedOut) => {
+            metrics.login_failed("too_many_connections");
+            "too many connections: the oldest that had not logged in made room"
+        }
         End::Dismissed(_) | End::PeerClosed => return None,
         End::Stalled => "the initiator took no data for too long",
+        End::Hoarding => "the initiator sent too much data of writes without completing them",
         End::Socket(_) => "the connection broke",
         End::Closed(reason) => match reason {
             CloseReason::LogoutRequested | CloseReason::TargetReset | CloseReason::Driver => return None,

@@ -2,9 +2,9 @@
 
 use bytes::{Bytes, BytesMut};
 use glint_target_core::login::parameters::Digest;
-use glint_target_core::pdu::fields::{Isid, Serial};
+use glint_target_core::pdu::fields::{Isid, RESERVED_TAG, Serial};
 use glint_target_core::pdu::frame::FrameDecoder;
-use glint_target_core::pdu::initiator::{InitiatorPdu, LoginRequest, LogoutRequest, ScsiCommand};
+use glint_target_core::pdu::initiator::{DataOut, InitiatorPdu, LoginRequest, LogoutRequest, ScsiCommand};
 use glint_target_core::pdu::target::{LoginResponse, TargetPdu};
 use glint_target_core::scsi::command::TaskAttribute;
 use glint_target_core::scsi::lun_address::LunAddress;
@@ -116,6 +116,51 @@ impl Initiator {
         tag
     }
 
+    /// Sends a write command and its unsolicited data without the last byte; tells whether the target takes it.
+    pub(super) fn begin_write(&mut self, length: u32) -> std::io::Result<()> {
+        let tag = self.next_tag;
+        self.send_write(length);
+        let data = vec![0; length as usize - 1];
+        self.try_send(data_out(tag, 0, data, false))
+    }
+
+    /// Writes with unsolicited data; gives the status.
+    pub(super) fn write(&mut self, length: u32) -> u8 {
+        let tag = self.next_tag;
+        self.send_write(length);
+        self.send(data_out(tag, 0, vec![0; length as usize], true));
+        self.status(tag).0
+    }
+
+    fn send_write(&mut self, length: u32) {
+        let (tag, cmd_sn) = (self.next_tag, Serial(self.cmd_sn));
+        self.next_tag += 1;
+        self.cmd_sn += 1;
+        // A connection that is closed is noticed by what follows.
+        let _ = self.try_send(InitiatorPdu::ScsiCommand(ScsiCommand {
+            immediate: false,
+            is_final: false,
+            read: false,
+            write: true,
+            attribute: TaskAttribute::Simple,
+            priority: 0,
+            lun: LunAddress::from_number(0),
+            initiator_task_tag: tag,
+            expected_data_transfer_length: length,
+            bidirectional_read_length: 0,
+            cmd_sn,
+            exp_stat_sn: Serial(0),
+            cdb: [0; 16].into(),
+            immediate_data: Bytes::new(),
+        }));
+    }
+
+    fn try_send(&mut self, pdu: InitiatorPdu) -> std::io::Result<()> {
+        let mut out = BytesMut::new();
+        pdu.encode(Digest::None, Digest::None, &mut out);
+        self.socket.write_all(&out)
+    }
+
     pub(super) fn logout(&mut self) {
         let cmd_sn = Serial(self.cmd_sn);
         self.cmd_sn += 1;
@@ -180,4 +225,17 @@ impl Initiator {
     pub(super) fn expect_close(&mut self) {
         while self.receive().is_some() {}
     }
+}
+
+fn data_out(tag: u32, offset: u32, data: Vec<u8>, is_final: bool) -> InitiatorPdu {
+    InitiatorPdu::DataOut(DataOut {
+        is_final,
+        lun: LunAddress::from_number(0),
+        initiator_task_tag: tag,
+        target_transfer_tag: RESERVED_TAG,
+        exp_stat_sn: Serial(0),
+        data_sn: 0,
+        buffer_offset: offset,
+        data: data.into(),
+    })
 }

@@ -112,6 +112,50 @@ fn one_connection_too_many_is_closed_at_once() {
 }
 
 #[test]
+fn silent_connections_make_room_for_initiators() {
+    let stage = Stage::new(Limits { max_connections: 4, ..Limits::default() });
+    let mut logged_in = Initiator::session(stage.address, 1);
+    let mut silent: Vec<_> = (0..3).map(|_| Initiator::connect(stage.address)).collect();
+    stage.until("all places are taken", |stage| stage.metric("glint_connections ") == Some(4.0));
+    let mut late = Initiator::session(stage.address, 2);
+    silent.first_mut().unwrap().expect_close();
+    silent.extend((0..100).map(|_| Initiator::connect(stage.address)));
+    assert_eq!(late.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(logged_in.run(TEST_UNIT_READY, 0).0, GOOD, "who has logged in keeps the place");
+    stage.until("the others have made room", |stage| {
+        stage.metric("glint_connections ").is_some_and(|open| open <= 4.0)
+    });
+}
+
+#[test]
+fn writes_that_are_never_completed_cost_no_more_than_the_limit() {
+    const LIMIT: usize = 4 << 20;
+    let stage = Stage::with(Limits::default(), LIMIT, Duration::from_secs(30));
+    let mut good = Initiator::session(stage.address, 1);
+    let hoarders: Vec<_> = (2..=9)
+        .map(|isid| {
+            let mut initiator = Initiator::session(stage.address, isid);
+            // 4 MiB each, all but the last byte of every burst, until it is shown out or waits for too long.
+            std::thread::spawn(move || {
+                initiator.socket.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+                (0..60).try_for_each(|_| initiator.begin_write(64 << 10))
+            })
+        })
+        .collect();
+    let mut most = 0;
+    while hoarders.iter().any(|hoarder| !hoarder.is_finished()) {
+        assert_eq!(good.run(READ, 4096).0, GOOD);
+        most = most.max(stage.node.gathering.total());
+    }
+    // What one read brings comes on top, for each.
+    assert!((LIMIT / 2..=2 * LIMIT + 9 * (512 << 10)).contains(&most), "{most} bytes were held");
+    drop(hoarders);
+    assert_eq!(good.write(64 << 10), GOOD);
+    drop(good);
+    stage.until("all is given back", |stage| stage.node.gathering.total() == 0);
+}
+
+#[test]
 fn one_session_too_many_is_out_of_resources() {
     let stage = Stage::new(Limits { max_sessions: 1, ..Limits::default() });
     let mut first = Initiator::session(stage.address, 1);
@@ -208,6 +252,25 @@ fn a_peer_that_reads_nothing_costs_a_bounded_buffer_and_a_timer() {
     stage.until("the slow peer is gone", |stage| stage.log().contains(&Happened::Lost(2)));
     stage.until("its bytes are free", |stage| stage.node.budget.free() == 8 << 20);
     assert_eq!(good.run(READ, 1 << 20).0, GOOD);
+}
+
+#[test]
+fn peers_that_read_nothing_leave_room_for_others() {
+    let limits = Limits { bytes_per_connection: 2 << 20, ..Limits::default() };
+    let stage = Stage::with(limits, 8 << 20, Duration::from_secs(30));
+    // Each asks for 16 MiB, and the node has 8.
+    let mut slow: Vec<_> = (2..=9).map(|isid| Initiator::session(stage.address, isid)).collect();
+    for initiator in &mut slow {
+        for _ in 0..64 {
+            initiator.command(READ, 256 << 10);
+        }
+    }
+    let mut good = Initiator::session(stage.address, 1);
+    let start = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(good.run(READ, 512 << 10).0, GOOD);
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "waited for {:?}", start.elapsed());
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Stage {
         let _inside = runtime.enter();
         let mut listeners = Listeners::new(Arc::clone(&node), Workers::start(2).unwrap());
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        assert!(listeners.apply(&[(any, 1)]).is_empty());
+        assert!(runtime.block_on(listeners.apply(&[(any, 1)])).is_empty());
         let address = listeners.bound(any).unwrap();
         let device = ScriptedDevice { gate: Arc::new(Semaphore::new(0)), log: Arc::default() };
         let target = ServedTarget {

@@ -88,11 +88,9 @@ impl FullFeature {
             }
             return;
         };
-        let taken = match self.tasks.command_mut(id) {
-            Some(command) if matches!(command.stage, Stage::Early | Stage::Collecting) => {
-                command.data_out.receive(pdu)
-            }
-            Some(_) => Err(RejectReason::ProtocolError),
+        let taken = match self.tasks.gather(id, |data_out| data_out.receive(pdu)) {
+            Some(taken) => taken,
+            None if self.tasks.command_mut(id).is_some() => Err(RejectReason::ProtocolError),
             None => Err(RejectReason::InvalidPduField),
         };
         if let Err(reason) = taken {
@@ -105,11 +103,8 @@ impl FullFeature {
     pub(super) fn damaged_data_out(&mut self, link: &mut Link, header: &[u8; BHS_LEN], pdu: DataOut) {
         link.reject(&self.window, RejectReason::DataDigestError.code(), header);
         let Some(id) = self.tasks.by_tag(pdu.initiator_task_tag) else { return };
-        if let Some(command) = self.tasks.command_mut(id)
-            && matches!(command.stage, Stage::Early | Stage::Collecting)
-        {
-            // Rejected it is already.
-            let _ = command.data_out.lose(pdu);
+        // Rejected it is already.
+        if self.tasks.gather(id, |data_out| data_out.lose(pdu)).is_some() {
             self.data_progress(link, id, true);
         }
     }

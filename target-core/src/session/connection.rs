@@ -100,6 +100,15 @@ impl Connection {
         !self.link.is_closing() && self.link.transmit.len() < TRANSMIT_HIGH_WATER
     }
 
+    /// Bytes of data that are held for requests which are not complete, or have to wait for others: what the initiator makes us keep
+    /// before there is anything to do.
+    pub fn gathered(&self) -> usize {
+        match &self.phase {
+            Phase::Login(_) => 0,
+            Phase::FullFeature(phase) => phase.gathered(),
+        }
+    }
+
     /// The next thing to act on.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.link.events.pop_front()

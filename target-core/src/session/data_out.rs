@@ -200,6 +200,11 @@ impl DataOutBuffer {
         self.sequences.is_empty()
     }
 
+    /// Bytes that have come.
+    pub(super) fn received(&self) -> usize {
+        self.received as usize
+    }
+
     /// Bytes that count against the connection's budget.
     pub(super) fn charged(&self) -> usize {
         self.charged

@@ -38,6 +38,8 @@ pub(super) struct FullFeature {
     pub(super) waiting_management: Vec<WaitingManagement>,
     pub(super) farewell: Farewell,
     early: BTreeMap<u32, Early>,
+    /// Bytes of data that those hold which are no commands.
+    early_data: usize,
     departed: VecDeque<u32>,
     text: TextPhase,
     keepalive: Keepalive,
@@ -83,6 +85,7 @@ impl FullFeature {
             waiting_management: Vec::new(),
             farewell: Farewell::default(),
             early: BTreeMap::new(),
+            early_data: 0,
             departed: VecDeque::new(),
             text: TextPhase::new(catalog, &session),
             keepalive: Keepalive::new(&config, now),
@@ -130,7 +133,10 @@ impl FullFeature {
                     InitiatorPdu::ScsiCommand(command) if self.takes_commands() => {
                         self.take_command(link, &header, command, Place::Early).map(Early::Command)
                     }
-                    pdu => Some(Early::Other(Box::new(Received { header, pdu }))),
+                    pdu => {
+                        self.early_data += data_len(&pdu);
+                        Some(Early::Other(Box::new(Received { header, pdu })))
+                    }
                 };
                 if let Some(early) = early {
                     self.early.insert(cmd_sn.0, early);
@@ -147,7 +153,10 @@ impl FullFeature {
             let Some(due) = self.window.next_early() else { break };
             match self.early.remove(&due.0) {
                 Some(Early::Command(id)) if self.tasks.get(id).is_some() => self.start_command(link, id),
-                Some(Early::Other(received)) => self.dispatch(link, now, *received, Place::Due),
+                Some(Early::Other(received)) => {
+                    self.early_data -= data_len(&received.pdu);
+                    self.dispatch(link, now, *received, Place::Due);
+                }
                 // Refused or aborted before its turn.
                 Some(Early::Command(_)) | None => self.window.finish(),
             }
@@ -177,6 +186,11 @@ impl FullFeature {
             // Those without a number do not come here.
             InitiatorPdu::Login(_) | InitiatorPdu::DataOut(_) | InitiatorPdu::Snack(_) => {}
         }
+    }
+
+    /// Bytes that were received for requests which are not complete or have to wait for others.
+    pub(super) fn gathered(&self) -> usize {
+        self.tasks.gathered() + self.early_data
     }
 
     fn is_discovery(&self) -> bool {
@@ -353,6 +367,15 @@ impl FullFeature {
                 link.send(&self.window, &TargetPdu::NopIn(ping));
             }
         }
+    }
+}
+
+/// Bytes of data in the PDUs that may wait for their turn with it.
+fn data_len(pdu: &InitiatorPdu) -> usize {
+    match pdu {
+        InitiatorPdu::NopOut(it) => it.data.len(),
+        InitiatorPdu::Text(it) => it.data.len(),
+        _ => 0,
     }
 }
 

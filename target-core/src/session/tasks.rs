@@ -90,6 +90,8 @@ pub(super) struct Tasks {
     last_number: u64,
     immediate: usize,
     running: usize,
+    /// Bytes of data-out that commands hold which the driver has not got.
+    gathered: usize,
 }
 
 impl Tasks {
@@ -103,6 +105,7 @@ impl Tasks {
         let id = TaskId(self.last_number << SLOT_BITS | slot as u64);
         self.by_tag.insert(task.tag, id);
         self.immediate += usize::from(task.immediate);
+        self.gathered += gathered(&task);
         if let Some(place) = self.slots.get_mut(slot) {
             *place = Some((id, task));
         }
@@ -146,6 +149,7 @@ impl Tasks {
         self.by_tag.remove(&task.tag);
         self.immediate -= usize::from(task.immediate);
         self.running -= usize::from(is_running(&task));
+        self.gathered -= gathered(&task);
         Some(task)
     }
 
@@ -155,8 +159,32 @@ impl Tasks {
             && command.stage != Stage::Running
         {
             command.stage = Stage::Running;
+            let handed_over = command.data_out.received();
             self.running += 1;
+            self.gathered -= handed_over;
         }
+    }
+
+    /// Gives data to a command that the driver has not got; none when there is no such command.
+    pub(super) fn gather<T>(
+        &mut self,
+        id: TaskId,
+        receive: impl FnOnce(&mut DataOutBuffer) -> T,
+    ) -> Option<T> {
+        let command = self.command_mut(id)?;
+        if !matches!(command.stage, Stage::Early | Stage::Collecting) {
+            return None;
+        }
+        let before = command.data_out.received();
+        let result = receive(&mut command.data_out);
+        let more = command.data_out.received() - before;
+        self.gathered += more;
+        Some(result)
+    }
+
+    /// Bytes of data-out that commands hold which the driver has not got.
+    pub(super) fn gathered(&self) -> usize {
+        self.gathered
     }
 
     /// Immediate ones, of any kind.
@@ -175,6 +203,13 @@ impl Tasks {
             Work::Command(command) => Some((*id, task, command)),
             Work::Management(_) => None,
         })
+    }
+}
+
+fn gathered(task: &Task) -> usize {
+    match &task.work {
+        Work::Command(command) if command.stage != Stage::Running => command.data_out.received(),
+        Work::Command(_) | Work::Management(_) => 0,
     }
 }
 

@@ -1,0 +1,122 @@
+//! Data of writes that are not complete: bytes that peers make the node keep before there is a command to run.
+//!
+//! They are apart from those of commands that run, as who is waited for with the one could not give the other back. While all connections
+//! together hold more than the limit, those with more than the average are not read from: the others complete their commands,
+//! which frees memory. At twice the limit, when not enough of them do, who has more than the average is closed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How often a connection that is not read from looks whether it may be.
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
+
+/// What the node holds.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    limit: usize,
+    total: AtomicUsize,
+    holders: AtomicUsize,
+}
+
+/// What is to be done with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Read,
+    Wait,
+    Close,
+}
+
+impl Gathering {
+    pub(super) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, total: AtomicUsize::new(0), holders: AtomicUsize::new(0) })
+    }
+
+    pub(super) fn part(self: &Arc<Self>) -> Part {
+        Part { node: Arc::clone(self), bytes: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+}
+
+/// What one connection holds; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Part {
+    node: Arc<Gathering>,
+    bytes: usize,
+}
+
+impl Part {
+    /// Notes what the connection holds now.
+    pub(super) fn set(&mut self, bytes: usize) {
+        if bytes == self.bytes {
+            return;
+        }
+        match (self.bytes, bytes) {
+            (0, _) => self.node.holders.fetch_add(1, Ordering::Relaxed),
+            (_, 0) => self.node.holders.fetch_sub(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        if bytes > self.bytes {
+            self.node.total.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+        } else {
+            self.node.total.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+
+    /// Whether the connection may be read from.
+    pub(super) fn verdict(&self) -> Verdict {
+        let total = self.node.total.load(Ordering::Relaxed);
+        if total <= self.node.limit || self.bytes == 0 {
+            return Verdict::Read;
+        }
+        // One of all holds no more than the average, so there is always one that goes on.
+        let average = total / self.node.holders.load(Ordering::Relaxed).max(1);
+        if self.bytes <= average {
+            Verdict::Read
+        } else if total > self.node.limit.saturating_mul(2) {
+            Verdict::Close
+        } else {
+            Verdict::Wait
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_holds_most_waits_and_then_goes() {
+        let node = Gathering::new(100);
+        let (mut large, mut small) = (node.part(), node.part());
+        large.set(100);
+        assert_eq!(large.verdict(), Verdict::Read);
+        small.set(10);
+        assert_eq!((large.verdict(), small.verdict()), (Verdict::Wait, Verdict::Read));
+        large.set(191);
+        assert_eq!((large.verdict(), small.verdict()), (Verdict::Close, Verdict::Read));
+        drop(large);
+        assert_eq!((node.total(), small.verdict()), (10, Verdict::Read));
+        small.set(0);
+        assert_eq!((node.total(), node.holders.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn one_alone_is_never_held_up() {
+        let node = Gathering::new(100);
+        let mut only = node.part();
+        only.set(250);
+        assert_eq!(only.verdict(), Verdict::Read);
+    }
+}
