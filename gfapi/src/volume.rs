@@ -68,6 +68,8 @@ pub struct Stat {
     pub allocated: u64,
     /// Whether it is a regular file.
     pub is_file: bool,
+    /// Inode number: half of the GFID, which is random, so no two files share it.
+    pub inode: u64,
 }
 
 impl From<libc::stat> for Stat {
@@ -76,6 +78,7 @@ impl From<libc::stat> for Stat {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             allocated: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
             is_file: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
+            inode: stat.st_ino,
         }
     }
 }

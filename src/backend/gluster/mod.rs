@@ -10,6 +10,7 @@ mod remote;
 mod transfer;
 mod volumes;
 
+use volumes::Claim;
 pub(super) use volumes::Volumes;
 
 use super::latch::FlushLatch;
@@ -61,6 +62,8 @@ struct Shared<F> {
     unit: AtomicU32,
     zerofill: AtomicBool,
     latch: FlushLatch,
+    /// Lets the file go when the last work on it has ended. None in tests.
+    _claim: Option<Claim>,
 }
 
 /// What was found out when the file was opened.
@@ -80,7 +83,7 @@ enum Clear {
 }
 
 impl<F: RemoteFile> Patient<F> {
-    fn new(file: F, size: u64, abilities: Abilities, deadline: Duration) -> Self {
+    fn new(file: F, size: u64, abilities: Abilities, deadline: Duration, claim: Option<Claim>) -> Self {
         let shared = Shared {
             file,
             size: AtomicU64::new(size),
@@ -88,6 +91,7 @@ impl<F: RemoteFile> Patient<F> {
             unit: AtomicU32::new(512),
             zerofill: AtomicBool::new(true),
             latch: FlushLatch::default(),
+            _claim: claim,
         };
         Self { shared: Arc::new(shared), locks: Arc::default(), deadline }
     }

@@ -3,7 +3,7 @@
 use super::super::open::{BackendContext, OpenError, OpenOptions};
 use super::super::range::chunks;
 use super::super::sizing::SizePlan;
-use super::volumes::Connected;
+use super::volumes::{Claim, Connected, Volumes};
 use super::{Abilities, GlusterDevice, Patient};
 use crate::config::{DeviceSpec, GlusterFile};
 use glint_gfapi::{Error, File, Kind, OpenOptions as FileOptions};
@@ -23,6 +23,7 @@ struct Opening<'a> {
     path: &'a str,
     how: &'a OpenOptions,
     volume: Arc<Connected>,
+    volumes: &'a Volumes,
 }
 
 impl GlusterDevice {
@@ -33,11 +34,13 @@ impl GlusterDevice {
     ) -> Result<Self, OpenError> {
         let device = DeviceSpec::Gluster(spec.clone()).to_string();
         let volume = context.volumes.get(&spec.volume).await?;
-        let opening = Opening { device, path: &spec.path, how, volume: volume.clone() };
+        let opening =
+            Opening { device, path: &spec.path, how, volume: volume.clone(), volumes: &context.volumes };
         let (file, created) = opening.open_or_create().await?;
         match opening.prepare(&file).await {
-            Ok((size, abilities)) => {
-                Ok(Self { inner: Patient::new(file, size, abilities, context.io_deadline), _volume: volume })
+            Ok((size, abilities, claim)) => {
+                let inner = Patient::new(file, size, abilities, context.io_deadline, Some(claim));
+                Ok(Self { inner, _volume: volume })
             }
             Err(error) => {
                 if created {
@@ -79,19 +82,21 @@ impl Opening<'_> {
         Ok((self.call("create it", volume.create(self.path, options)).await?, true))
     }
 
-    /// Gives the file its size; tells it and what the file can do.
-    async fn prepare(&self, file: &File) -> Result<(u64, Abilities), OpenError> {
+    /// Takes the file and gives it its size; tells that and what the file can do.
+    async fn prepare(&self, file: &File) -> Result<(u64, Abilities, Claim), OpenError> {
         let stat = self.call("look at it", file.stat()).await?;
         if !stat.is_file {
             return Err(OpenError::NotAFile { device: self.device.clone() });
         }
+        let claim = self.volumes.claim(stat.inode);
+        let claim = claim.ok_or_else(|| OpenError::InUse { device: self.device.clone() })?;
         let plan = SizePlan::decide(&self.device, Some(stat.size), self.how)?;
         self.carry_out(file, plan).await?;
         let size = plan.size();
         let discard = !self.how.read_only && self.can_discard(file, size).await;
         let abilities = Abilities { read_only: self.how.read_only, discard, sharded: self.volume.sharded };
         tracing::debug!(device = %self.device, size, ?abilities, "gluster file opened");
-        Ok((size, abilities))
+        Ok((size, abilities, claim))
     }
 
     async fn carry_out(&self, file: &File, plan: SizePlan) -> Result<(), OpenError> {

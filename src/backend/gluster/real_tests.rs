@@ -64,6 +64,7 @@ async fn files_are_made_kept_and_grown() {
     assert!(!on_brick.exists());
     let device = open(&spec, &sized(1 << 30), &context).await.unwrap();
     device.write(4096, &vec![7; 4096].into(), true).await.unwrap();
+    assert!(fails(&OpenOptions::default()).await.contains("in use"));
     drop(device);
     assert_eq!(std::fs::metadata(&on_brick).unwrap().len(), 1 << 30);
 

@@ -15,7 +15,7 @@ fn abilities() -> Abilities {
 }
 
 fn device_with(size: usize, abilities: Abilities) -> Patient<FakeFile> {
-    Patient::new(FakeFile::new(size), size as u64, abilities, DEADLINE)
+    Patient::new(FakeFile::new(size), size as u64, abilities, DEADLINE, None)
 }
 
 fn device() -> Patient<FakeFile> {

@@ -3,7 +3,7 @@
 use super::super::open::OpenError;
 use crate::config::GlusterVolume;
 use glint_gfapi::{Error, Host, Kind, Volume, VolumeConfig};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -22,9 +22,29 @@ pub(super) struct Connected {
 #[derive(Debug, Default)]
 pub(in super::super) struct Volumes {
     slots: Mutex<HashMap<GlusterVolume, Arc<tokio::sync::Mutex<Weak<Connected>>>>>,
+    claimed: Arc<Mutex<HashSet<u64>>>,
+}
+
+/// A file is one device's while this lives: as long as any write to it may still land. Range locks order writes within a device only.
+#[derive(Debug)]
+pub(super) struct Claim {
+    inode: u64,
+    claimed: Arc<Mutex<HashSet<u64>>>,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.inode);
+    }
 }
 
 impl Volumes {
+    /// Takes a file, whatever path and servers led to it; None when a device has it.
+    pub(super) fn claim(&self, inode: u64) -> Option<Claim> {
+        let new = self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(inode);
+        new.then(|| Claim { inode, claimed: Arc::clone(&self.claimed) })
+    }
+
     /// The client of the volume, connected now if no file of it is open.
     pub(super) async fn get(&self, spec: &GlusterVolume) -> Result<Arc<Connected>, OpenError> {
         let slot = {
