@@ -194,7 +194,9 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
     /// after `patience` is given up.
     pub(super) async fn settle(mut self, patience: Duration) {
         self.binding = None;
-        if let Some(reach) = self.session.as_ref().and_then(BoundSession::reach) {
+        if self.running.len() > 0
+            && let Some(reach) = self.session.as_ref().and_then(BoundSession::reach)
+        {
             // Nobody waits for the rest of a long command any more, but the initiator may for its next login.
             let (device, nexus) = (Arc::clone(&reach.device), Arc::clone(&reach.nexus));
             let reset = manage(device, nexus, TaskId::default(), TaskManagement::ITNexusReset);
