@@ -61,6 +61,7 @@ fn a_second_signal_ends_it_at_once() {
     let url = format!("iscsi://{portal}/iqn.2026-12.io.glint:disk/0");
     let mut session = Process::start(Command::new("iscsi-perf").args(["-t", "60", &url]));
     session.wait_for_line("that it reads", LIMIT, |line| line.contains("will run"));
+    session.signal(Signal::STOP);
     let start = Instant::now();
     glint.signal(Signal::TERM);
     glint.wait_for_line("that it drains", LIMIT, |line| line.contains("draining"));
