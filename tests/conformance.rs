@@ -11,9 +11,12 @@ const SUITES: &[(&str, usize, usize)] = &[
     ("iSCSI.iSCSIdatasn", 1, 0),
     ("iSCSI.iSCSIResiduals", 10, 0),
     ("iSCSI.iSCSITMF", 2, 0),
+    ("SCSI.CompareAndWrite", 5, 0),
     ("SCSI.Inquiry", 7, 0),
     ("SCSI.Mandatory", 1, 0),
     ("SCSI.ModeSense6", 5, 0),
+    ("SCSI.Prefetch10", 4, 0),
+    ("SCSI.Prefetch16", 4, 0),
     ("SCSI.Read6", 2, 0),
     ("SCSI.Read10", 6, 0),
     ("SCSI.Read12", 5, 0),
@@ -23,6 +26,8 @@ const SUITES: &[(&str, usize, usize)] = &[
     // Optional commands that glint does not have.
     ("SCSI.ReadDefectData10", 0, 1),
     ("SCSI.ReadDefectData12", 0, 1),
+    ("SCSI.ReportSupportedOpcodes", 4, 0),
+    ("SCSI.Reserve6", 7, 0),
     ("SCSI.TestUnitReady", 1, 0),
     ("SCSI.Unmap", 3, 0),
     ("SCSI.Verify10", 8, 0),
@@ -31,6 +36,9 @@ const SUITES: &[(&str, usize, usize)] = &[
     ("SCSI.Write10", 6, 0),
     ("SCSI.Write12", 5, 0),
     ("SCSI.Write16", 5, 0),
+    ("SCSI.WriteVerify10", 6, 0),
+    ("SCSI.WriteVerify12", 6, 0),
+    ("SCSI.WriteVerify16", 6, 0),
 ];
 
 /// Suites for a logical unit that is write protected. The one test goes through all commands that write, and says so of those
