@@ -4,6 +4,8 @@ use std::{
     ffi::{CStr, CString},
     mem::MaybeUninit,
     ptr::{self, NonNull},
+    thread,
+    time::{Duration, Instant},
 };
 
 use glint_gfapi_sys::{Symbols, glfs, glfs_fd};
@@ -16,6 +18,9 @@ use crate::{
 
 /// The virtual directory in which a client's translators show their state.
 const META: &str = "/.meta/graphs/active";
+
+/// How long the description may take to be stored after the client is ready. A matter of microseconds.
+const VOLFILE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client, initialised or about to be. It lives until [`finish`](Self::finish).
 #[derive(Clone, Copy)]
@@ -162,14 +167,20 @@ impl Instance {
                 self.symbols.glfs_get_volfile(self.fs.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
             }
         };
-        // It may be replaced by a longer one between the question for its size and that for its text, but
-        // hardly ever.
-        for _ in 0..4 {
+        // It may be replaced by a longer one between the question for its size and that for its text. And the
+        // thread that received it stores it only after it has set up the graph, whose bricks may connect, and
+        // let glfs_init return, before that.
+        let deadline = Instant::now() + VOLFILE_TIMEOUT;
+        loop {
             let missing = get(&mut []).unsigned_abs();
             let mut volfile = vec![0_u8; missing];
             if get(&mut volfile) > 0 {
                 return Ok(volfile);
             }
+            if Instant::now() >= deadline {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
         }
         Err(Error::os("get_volfile", Errno::IO))
     }
