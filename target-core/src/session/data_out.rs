@@ -194,6 +194,11 @@ impl DataOutBuffer {
         self.charged += burst.length as usize;
         self.sequences.push(Sequence { transfer_tag, end: self.requested, next_data_sn: 0 });
     }
+    /// R2Ts that were sent.
+    pub(super) fn r2ts(&self) -> u32 {
+        self.next_r2t_sn
+    }
+
 
     /// Whether nothing is owed at this moment.
     pub(super) fn is_idle(&self) -> bool {

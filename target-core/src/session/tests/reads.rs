@@ -1,6 +1,6 @@
 //! Data-In, status and residual counts.
 
-use super::bench::{Initiator, config, good, pattern};
+use super::bench::{Initiator, answer, config, good, pattern};
 use crate::payload::Payload;
 use crate::pdu::initiator::ScsiCommand;
 use crate::pdu::target::{DataIn, Residual, TargetPdu};
@@ -155,6 +155,34 @@ fn both_directions_at_once() {
     assert!(data.status.is_none() && data.data.len() == 1000);
     assert_eq!(response.residual, Residual::Underflow(256));
     assert_eq!(response.bidirectional_read_residual, Residual::Underflow(24));
+}
+
+#[test]
+fn both_directions_are_numbered_together() {
+    let mut initiator =
+        Initiator::with(config(), "InitialR2T=Yes ImmediateData=No MaxBurstLength=512 FirstBurstLength=512");
+    for (room, count) in [(1024, 4), (0, 0)] {
+        let command = ScsiCommand { read: true, bidirectional_read_length: room, ..initiator.write(1024) };
+        initiator.send(command);
+        for r2t_sn in 0..2 {
+            let r2t = initiator.r2t();
+            assert_eq!(r2t.r2t_sn, r2t_sn);
+            initiator.send(answer(&r2t, &pattern(1024)));
+        }
+        let (id, _) = initiator.execute();
+        initiator.complete(id, good(pattern(room as usize), 1024));
+        let mut heard = initiator.heard();
+        let Some(TargetPdu::ScsiResponse(response)) = heard.pop() else { panic!("{heard:?}") };
+        assert_eq!(response.exp_data_sn, count);
+        let numbers: Vec<_> = heard
+            .iter()
+            .map(|pdu| match pdu {
+                TargetPdu::DataIn(data) => data.data_sn,
+                other => panic!("expected data, not {other:?}"),
+            })
+            .collect();
+        assert_eq!(numbers, Vec::from_iter(2..count));
+    }
 }
 
 #[test]
