@@ -58,6 +58,8 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) clock: Clock,
     /// A command for whose data there is no room yet. Nothing is read and no event taken while it waits.
     pub(super) held_up: Option<(TaskId, Command)>,
+    /// The connection has stopped in the midst of what was read: it comes before what is yet to be read.
+    pub(super) unheard: bool,
     /// The login was refused from here, and counted.
     pub(super) refused: bool,
     pub(super) span: tracing::Span,
@@ -151,18 +153,20 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         if self.held_up.is_some() || !self.connection.wants_input() {
             return Ok(false);
         }
-        match self.wire.poll_read(cx) {
-            Poll::Ready(Ok(0)) => Err(End::PeerClosed),
-            Poll::Ready(Ok(_)) => {
-                self.connection.receive(now, &mut self.wire.input);
-                Ok(true)
-            }
-            Poll::Ready(Err(error)) => Err(End::Socket(error)),
-            Poll::Pending => {
-                self.wire.rest();
-                Ok(false)
+        if !self.unheard {
+            match self.wire.poll_read(cx) {
+                Poll::Ready(Ok(0)) => return Err(End::PeerClosed),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Err(End::Socket(error)),
+                Poll::Pending => {
+                    self.wire.rest();
+                    return Ok(false);
+                }
             }
         }
+        self.connection.receive(now, &mut self.wire.input);
+        self.unheard = !self.connection.wants_input();
+        Ok(true)
     }
 
     /// Does what the connection asks for; gives the reason when it asks to be closed.

@@ -64,6 +64,7 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         ),
         clock: Clock::new(),
         held_up: None,
+        unheard: false,
         refused: false,
         span,
         node,

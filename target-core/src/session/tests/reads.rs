@@ -6,7 +6,7 @@ use crate::pdu::initiator::ScsiCommand;
 use crate::pdu::target::{DataIn, Residual, TargetPdu};
 use crate::scsi::command::{Outcome, Response};
 use crate::scsi::sense::{Asc, Sense, SenseKey, Status};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use smallvec::smallvec;
 
@@ -188,15 +188,37 @@ fn both_directions_are_numbered_together() {
 #[test]
 fn a_peer_that_does_not_read_is_not_read_from() {
     let mut initiator = Initiator::new();
+    let mut running = Vec::new();
     for _ in 0..8 {
         let read = initiator.read(1 << 20);
         initiator.send(read);
-        let (id, _) = initiator.execute();
+        running.push(initiator.execute().0);
+    }
+    for id in running {
         initiator.complete(id, good(vec![0; 1 << 20], 0));
     }
     assert!(!initiator.connection.wants_input());
     assert!(!initiator.heard().is_empty());
     assert!(initiator.connection.wants_input());
+}
+
+#[test]
+fn what_came_in_one_go_is_not_all_heard_at_once() {
+    let mut initiator = Initiator::with(config(), "MaxRecvDataSegmentLength=262144");
+    let mut input = BytesMut::new();
+    for _ in 0..40 {
+        let nop = initiator.nop(&[0; 262_144]);
+        input.unsplit(initiator.bytes(nop));
+    }
+    initiator.connection.receive(initiator.now, &mut input);
+    assert!(!initiator.connection.wants_input());
+    let mut answers = initiator.heard().len();
+    assert!((10..20).contains(&answers), "{answers}");
+    while !input.is_empty() {
+        initiator.connection.receive(initiator.now, &mut input);
+        answers += initiator.heard().len();
+    }
+    assert_eq!(answers, 40);
 }
 
 proptest! {
