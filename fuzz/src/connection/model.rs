@@ -286,6 +286,11 @@ impl Model {
         let length = pdu.data.len() as u64;
         assert!(length > 0 && length <= u64::from(self.longest));
         assert_eq!(u64::from(pdu.buffer_offset), task.data_in);
+        if task.data_in == 0 {
+            // R2Ts of a bidirectional command are numbered with its Data-In (RFC 7143 §11.7.5).
+            assert!(task.is_murky || pdu.data_sn == task.next_r2t_sn);
+            task.data_sn = pdu.data_sn;
+        }
         assert_eq!(pdu.data_sn, task.data_sn);
         task.data_in += length;
         task.data_sn += 1;

@@ -67,6 +67,8 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) gathered: Part,
     /// Nothing is read before: others are to complete their commands first.
     pub(super) paused_until: Option<Instant>,
+    /// The connection has stopped in the midst of what was read: it comes before what is yet to be read.
+    pub(super) unheard: bool,
     /// The login was refused from here, and counted.
     pub(super) refused: bool,
     pub(super) span: tracing::Span,
@@ -176,21 +178,23 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             }
             Verdict::Close => return Err(End::Hoarding),
         }
-        match self.wire.poll_read(cx) {
-            Poll::Ready(Ok(0)) => Err(End::PeerClosed),
-            Poll::Ready(Ok(_)) => {
-                self.connection.receive(now, &mut self.wire.input);
-                while let Some(reason) = self.connection.take_rejected() {
-                    report::rejected(&self.node.metrics, reason);
+        if !self.unheard {
+            match self.wire.poll_read(cx) {
+                Poll::Ready(Ok(0)) => return Err(End::PeerClosed),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Err(End::Socket(error)),
+                Poll::Pending => {
+                    self.wire.rest();
+                    return Ok(false);
                 }
-                Ok(true)
-            }
-            Poll::Ready(Err(error)) => Err(End::Socket(error)),
-            Poll::Pending => {
-                self.wire.rest();
-                Ok(false)
             }
         }
+        self.connection.receive(now, &mut self.wire.input);
+        self.unheard = !self.connection.wants_input();
+        while let Some(reason) = self.connection.take_rejected() {
+            report::rejected(&self.node.metrics, reason);
+        }
+        Ok(true)
     }
 
     /// Does what the connection asks for; gives the reason when it asks to be closed.

@@ -66,6 +66,7 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         held_up: None,
         gathered: node.gathering.part(),
         paused_until: None,
+        unheard: false,
         refused: false,
         span,
         node,

@@ -10,6 +10,7 @@ use glint_target_core::scsi::command::TaskManagement;
 use initiator::{Initiator, PATIENCE};
 use stage::{Happened, PANIC, READ, Stage, TEST_UNIT_READY, WAIT};
 use std::io::Write;
+use std::thread;
 use std::time::{Duration, Instant};
 
 const GOOD: u8 = 0x00;
@@ -49,6 +50,36 @@ fn pdus_may_come_byte_by_byte() {
         Some(TargetPdu::NopIn(nop)) => assert_eq!(nop.initiator_task_tag, 9),
         other => panic!("no NOP-In: {other:?}"),
     }
+}
+
+/// More answers than are kept for a peer that does not read: what was received beyond that waits and is not lost.
+#[test]
+fn an_initiator_that_reads_late_gets_every_answer() {
+    const PINGS: u32 = 2000;
+    let stage = Stage::new(Limits::default());
+    let mut initiator = Initiator::session(stage.address, 1);
+    let mut socket = initiator.socket.try_clone().unwrap();
+    let talk = thread::spawn(move || {
+        for tag in 0..PINGS {
+            let mut pdu = [0; 48 + 8192];
+            pdu[0] = 0x40; // NOP-Out, immediate
+            pdu[1] = 0x80;
+            pdu[6] = 0x20; // 8192 bytes of data
+            pdu[16..20].copy_from_slice(&tag.to_be_bytes());
+            pdu[20..24].copy_from_slice(&[0xff; 4]);
+            pdu[27] = 1;
+            socket.write_all(&pdu).unwrap();
+        }
+    });
+    // Until nothing moves any more.
+    thread::sleep(Duration::from_millis(300));
+    for tag in 0..PINGS {
+        match initiator.receive() {
+            Some(TargetPdu::NopIn(nop)) => assert_eq!(nop.initiator_task_tag, tag),
+            other => panic!("no NOP-In: {other:?}"),
+        }
+    }
+    talk.join().unwrap();
 }
 
 #[test]

@@ -19,13 +19,14 @@ impl FullFeature {
         &mut self,
         link: &mut Link,
         header: &[u8; BHS_LEN],
-        pdu: ScsiCommand,
+        mut pdu: ScsiCommand,
         place: Place,
     ) -> Option<TaskId> {
         if let Err(reason) = self.admit(pdu.initiator_task_tag, pdu.immediate) {
             self.refuse(link, header, reason.code(), place);
             return None;
         }
+        pdu.immediate_data = self.retention.keep(pdu.immediate_data);
         let data_out = DataOutBuffer::new(&pdu, &self.session.parameters, self.config.max_command_bytes);
         Some(self.tasks.insert(Task {
             tag: pdu.initiator_task_tag,
@@ -78,7 +79,7 @@ impl FullFeature {
     }
 
     /// Takes a Data-Out.
-    pub(super) fn data_out(&mut self, link: &mut Link, header: &[u8; BHS_LEN], pdu: DataOut) {
+    pub(super) fn data_out(&mut self, link: &mut Link, header: &[u8; BHS_LEN], mut pdu: DataOut) {
         let ends_sequence = pdu.is_final;
         let tag = pdu.initiator_task_tag;
         let Some(id) = self.tasks.by_tag(tag) else {
@@ -88,6 +89,7 @@ impl FullFeature {
             }
             return;
         };
+        pdu.data = self.retention.keep(pdu.data);
         let taken = match self.tasks.gather(id, |data_out| data_out.receive(pdu)) {
             Some(taken) => taken,
             None if self.tasks.command_mut(id).is_some() => Err(RejectReason::ProtocolError),

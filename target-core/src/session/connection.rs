@@ -33,6 +33,8 @@ pub struct Connection {
     decoder: FrameDecoder,
     link: Link,
     phase: Phase,
+    /// Bytes that the last [`receive`](Self::receive) left.
+    left: usize,
 }
 
 enum Phase {
@@ -48,22 +50,33 @@ impl Connection {
             decoder: FrameDecoder::new(Parameters::default().target_max_recv_data_segment_length),
             link: Link::default(),
             phase: Phase::Login(Box::new(login)),
+            left: 0,
             config,
             catalog,
         }
     }
 
-    /// Takes all whole PDUs off the front of `input`; what follows them stays there for the next time. After the end of the connection
-    /// it is all thrown away.
+    /// Takes whole PDUs off the front of `input` as long as it [wants](Self::wants_input) any; the rest stays there for the next time,
+    /// when more has come at its end or there is room again for answers. After the end of the connection it is all thrown away.
     pub fn receive(&mut self, now: Instant, input: &mut BytesMut) {
-        while !self.link.is_closing() {
+        let came = input.len().saturating_sub(self.left);
+        if came > 0
+            && let Phase::FullFeature(phase) = &mut self.phase
+        {
+            phase.heard(now, came);
+        }
+        // A few bytes can ask for many: so it is looked at for each PDU whether there is room for its answer.
+        while self.wants_input() {
             match self.decoder.decode(input) {
-                Ok(None) => return,
+                Ok(None) => break,
                 Ok(Some(frame)) => self.receive_frame(now, frame),
                 Err(error) => self.receive_bad_frame(now, error),
             }
         }
-        input.clear();
+        if self.link.is_closing() {
+            input.clear();
+        }
+        self.left = input.len();
     }
 
     fn receive_frame(&mut self, now: Instant, frame: Frame) {

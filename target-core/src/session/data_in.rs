@@ -42,7 +42,9 @@ impl FullFeature {
         // The residual count of a bidirectional read has no room in a Data-In.
         let collapses = status == Status::Good && sense.is_empty() && !command.write && !data_in.is_empty();
         let collapsed = collapses.then_some(CollapsedStatus { status: status as u8, residual });
-        let exp_data_sn = self.send_data_in(link, task.tag, data_in, collapsed);
+        // R2Ts and Data-In of a bidirectional command are numbered together (§11.7.5).
+        let first_data_sn = if command.read { command.data_out.r2ts() } else { 0 };
+        let exp_data_sn = self.send_data_in(link, task.tag, first_data_sn, data_in, collapsed);
         if collapses {
             return;
         }
@@ -76,11 +78,13 @@ impl FullFeature {
         link.send(&self.window, &TargetPdu::ScsiResponse(response));
     }
 
-    /// Sends data in PDUs that the initiator can take, F at the end of each burst, `status` with the last; tells how many PDUs.
+    /// Sends data in PDUs that the initiator can take, F at the end of each burst, `status` with the last; tells the ExpDataSN, which is 0 when
+    /// there is no data (§11.4.8).
     fn send_data_in(
         &self,
         link: &mut Link,
         initiator_task_tag: u32,
+        first_data_sn: u32,
         mut data_in: Payload,
         status: Option<CollapsedStatus>,
     ) -> u32 {
@@ -88,7 +92,7 @@ impl FullFeature {
         let total = data_in.len();
         let most = parameters.initiator_max_recv_data_segment_length.max(1) as usize;
         let burst = parameters.max_burst_length.max(1) as usize;
-        let (mut offset, mut data_sn) = (0, 0);
+        let (mut offset, mut data_sn) = (0, first_data_sn);
         while offset < total {
             let burst_end = (offset / burst + 1) * burst;
             let length = most.min(burst_end.min(total) - offset);
@@ -112,7 +116,7 @@ impl FullFeature {
             link.send(&self.window, &TargetPdu::DataIn(pdu));
             data_sn += 1;
         }
-        data_sn
+        if total == 0 { 0 } else { data_sn }
     }
 }
 

@@ -5,6 +5,7 @@
 //! §7.8): until then what comes is thrown away.
 
 use super::conditions::{INCORRECT_AMOUNT_OF_DATA, PROTOCOL_SERVICE_CRC_ERROR, UNEXPECTED_UNSOLICITED_DATA};
+use super::retention::SHORTEST_PIECE;
 use crate::login::parameters::Parameters;
 use crate::payload::Payload;
 use crate::pdu::error::RejectReason;
@@ -13,9 +14,6 @@ use crate::pdu::initiator::{DataOut, ScsiCommand};
 use crate::scsi::sense::Sense;
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
-
-/// Pieces shorter than this are copied together: each would keep the whole buffer alive in which it was received.
-const SHORTEST_PIECE: usize = 4096;
 
 /// A sequence of Data-Out PDUs, up to the one with the F bit.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +83,7 @@ impl DataOutBuffer {
 
     fn push(&mut self, data: Bytes) {
         self.received += data.len() as u32;
+        // Short pieces are copied together: each would keep the whole buffer alive in which it was received.
         if data.len() < SHORTEST_PIECE {
             return self.short.extend_from_slice(&data);
         }
@@ -193,6 +192,11 @@ impl DataOutBuffer {
         self.next_r2t_sn = burst.r2t_sn.wrapping_add(1);
         self.charged += burst.length as usize;
         self.sequences.push(Sequence { transfer_tag, end: self.requested, next_data_sn: 0 });
+    }
+
+    /// R2Ts that were sent.
+    pub(super) fn r2ts(&self) -> u32 {
+        self.next_r2t_sn
     }
 
     /// Whether nothing is owed at this moment.

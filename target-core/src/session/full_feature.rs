@@ -6,6 +6,7 @@ use super::keepalive::{Alarm, Keepalive};
 use super::link::Link;
 use super::logout::Farewell;
 use super::ordering::Ordering;
+use super::retention::Retention;
 use super::solicitation::Solicitation;
 use super::task_management::WaitingManagement;
 use super::tasks::Tasks;
@@ -18,6 +19,7 @@ use crate::pdu::initiator::{InitiatorPdu, NopOut, ScsiCommand, TextRequest};
 use crate::pdu::opcode;
 use crate::pdu::target::{NopIn, TargetPdu};
 use crate::scsi::lun_address::LunAddress;
+use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,6 +39,7 @@ pub(super) struct FullFeature {
     pub(super) ordering: Ordering,
     pub(super) waiting_management: Vec<WaitingManagement>,
     pub(super) farewell: Farewell,
+    pub(super) retention: Retention,
     early: BTreeMap<u32, Early>,
     /// Bytes of data that those hold which are no commands.
     early_data: usize,
@@ -84,6 +87,7 @@ impl FullFeature {
             ordering: Ordering::default(),
             waiting_management: Vec::new(),
             farewell: Farewell::default(),
+            retention: Retention::default(),
             early: BTreeMap::new(),
             early_data: 0,
             departed: VecDeque::new(),
@@ -94,9 +98,14 @@ impl FullFeature {
         }
     }
 
+    /// So many bytes came from the initiator. A part of a PDU is a sign of life too: a long one may take its time on a slow line.
+    pub(super) fn heard(&mut self, now: Instant, bytes: usize) {
+        self.keepalive.heard(now);
+        self.retention.came(bytes);
+    }
+
     /// Takes a PDU.
     pub(super) fn receive(&mut self, link: &mut Link, now: Instant, received: Received) {
-        self.keepalive.heard(now);
         let Received { header, pdu } = received;
         match numbered(&pdu) {
             Some((true, _)) => {
@@ -233,7 +242,6 @@ impl FullFeature {
         reason: RejectReason,
         header: &[u8; BHS_LEN],
     ) {
-        self.keepalive.heard(now);
         let place = match header_number(header) {
             Some((false, cmd_sn)) => match self.window.arrive(cmd_sn) {
                 Arrival::Ignored => return,
@@ -255,12 +263,8 @@ impl FullFeature {
         pdu: Option<InitiatorPdu>,
     ) {
         match pdu {
-            Some(InitiatorPdu::DataOut(data)) => {
-                self.keepalive.heard(now);
-                self.damaged_data_out(link, header, data);
-            }
+            Some(InitiatorPdu::DataOut(data)) => self.damaged_data_out(link, header, data),
             Some(InitiatorPdu::ScsiCommand(command)) if self.takes_commands() => {
-                self.keepalive.heard(now);
                 self.receive_damaged_command(link, now, header, command);
             }
             _ => self.receive_bad(link, now, RejectReason::DataDigestError, header),
@@ -319,8 +323,9 @@ impl FullFeature {
         if nop.initiator_task_tag == RESERVED_TAG {
             return;
         }
-        let mut data = nop.data;
-        data.truncate(self.session.parameters.initiator_max_recv_data_segment_length as usize);
+        // A copy: the answer may wait for long, and would keep the receive buffer meanwhile.
+        let most = self.session.parameters.initiator_max_recv_data_segment_length as usize;
+        let data = Bytes::copy_from_slice(nop.data.get(..most).unwrap_or(&nop.data));
         let answer = NopIn {
             lun: LunAddress::default(),
             initiator_task_tag: nop.initiator_task_tag,
@@ -362,7 +367,7 @@ impl FullFeature {
                     lun: LunAddress::default(),
                     initiator_task_tag: RESERVED_TAG,
                     target_transfer_tag,
-                    data: bytes::Bytes::new(),
+                    data: Bytes::new(),
                 };
                 link.send(&self.window, &TargetPdu::NopIn(ping));
             }

@@ -20,6 +20,7 @@ mod login_phase;
 mod logout;
 mod ordering;
 mod reject;
+mod retention;
 mod solicitation;
 mod task_management;
 mod tasks;

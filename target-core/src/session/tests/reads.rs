@@ -1,12 +1,12 @@
 //! Data-In, status and residual counts.
 
-use super::bench::{Initiator, config, good, pattern};
+use super::bench::{Initiator, answer, config, good, pattern};
 use crate::payload::Payload;
 use crate::pdu::initiator::ScsiCommand;
 use crate::pdu::target::{DataIn, Residual, TargetPdu};
 use crate::scsi::command::{Outcome, Response};
 use crate::scsi::sense::{Asc, Sense, SenseKey, Status};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use smallvec::smallvec;
 
@@ -158,17 +158,67 @@ fn both_directions_at_once() {
 }
 
 #[test]
+fn both_directions_are_numbered_together() {
+    let mut initiator =
+        Initiator::with(config(), "InitialR2T=Yes ImmediateData=No MaxBurstLength=512 FirstBurstLength=512");
+    for (room, count) in [(1024, 4), (0, 0)] {
+        let command = ScsiCommand { read: true, bidirectional_read_length: room, ..initiator.write(1024) };
+        initiator.send(command);
+        for r2t_sn in 0..2 {
+            let r2t = initiator.r2t();
+            assert_eq!(r2t.r2t_sn, r2t_sn);
+            initiator.send(answer(&r2t, &pattern(1024)));
+        }
+        let (id, _) = initiator.execute();
+        initiator.complete(id, good(pattern(room as usize), 1024));
+        let mut heard = initiator.heard();
+        let Some(TargetPdu::ScsiResponse(response)) = heard.pop() else { panic!("{heard:?}") };
+        assert_eq!(response.exp_data_sn, count);
+        let numbers: Vec<_> = heard
+            .iter()
+            .map(|pdu| match pdu {
+                TargetPdu::DataIn(data) => data.data_sn,
+                other => panic!("expected data, not {other:?}"),
+            })
+            .collect();
+        assert_eq!(numbers, Vec::from_iter(2..count));
+    }
+}
+
+#[test]
 fn a_peer_that_does_not_read_is_not_read_from() {
     let mut initiator = Initiator::new();
+    let mut running = Vec::new();
     for _ in 0..8 {
         let read = initiator.read(1 << 20);
         initiator.send(read);
-        let (id, _) = initiator.execute();
+        running.push(initiator.execute().0);
+    }
+    for id in running {
         initiator.complete(id, good(vec![0; 1 << 20], 0));
     }
     assert!(!initiator.connection.wants_input());
     assert!(!initiator.heard().is_empty());
     assert!(initiator.connection.wants_input());
+}
+
+#[test]
+fn what_came_in_one_go_is_not_all_heard_at_once() {
+    let mut initiator = Initiator::with(config(), "MaxRecvDataSegmentLength=262144");
+    let mut input = BytesMut::new();
+    for _ in 0..40 {
+        let nop = initiator.nop(&[0; 262_144]);
+        input.unsplit(initiator.bytes(nop));
+    }
+    initiator.connection.receive(initiator.now, &mut input);
+    assert!(!initiator.connection.wants_input());
+    let mut answers = initiator.heard().len();
+    assert!((10..20).contains(&answers), "{answers}");
+    while !input.is_empty() {
+        initiator.connection.receive(initiator.now, &mut input);
+        answers += initiator.heard().len();
+    }
+    assert_eq!(answers, 40);
 }
 
 proptest! {

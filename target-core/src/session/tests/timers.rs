@@ -6,6 +6,7 @@ use crate::pdu::initiator::NopOut;
 use crate::pdu::target::{NopIn, TargetPdu};
 use crate::session::config::ConnectionConfig;
 use crate::session::event::CloseReason;
+use bytes::BytesMut;
 use std::time::Duration;
 
 fn ping(initiator: &mut Initiator) -> NopIn {
@@ -59,6 +60,24 @@ fn whatever_it_says_is_a_sign_of_life() {
     initiator.response();
     assert_eq!(initiator.sleep(), Duration::from_secs(30));
     ping(&mut initiator);
+}
+
+#[test]
+fn a_long_pdu_may_take_its_time() {
+    let mut initiator = Initiator::new();
+    let nop = initiator.nop(&pattern(100_000));
+    let bytes = initiator.bytes(nop);
+    let mut input = BytesMut::new();
+    initiator.sleep();
+    ping(&mut initiator);
+    for part in bytes.chunks(20_000) {
+        initiator.now += Duration::from_secs(9);
+        input.extend_from_slice(part);
+        initiator.connection.receive(initiator.now, &mut input);
+        initiator.connection.handle_timeout(initiator.now);
+    }
+    assert_eq!(ping(&mut initiator).data, pattern(100_000));
+    assert_eq!(initiator.sleep(), Duration::from_secs(30));
 }
 
 #[test]

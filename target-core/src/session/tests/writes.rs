@@ -1,7 +1,8 @@
 //! Writes of every shape.
 
 use super::bench::{Initiator, answer, config, good, is_good, pattern, unsolicited};
-use crate::pdu::initiator::{DataOut, ScsiCommand};
+use crate::pdu::fields::RESERVED_TAG;
+use crate::pdu::initiator::{DataOut, NopOut, ScsiCommand};
 use crate::pdu::target::{ReadyToTransfer, Residual, TargetPdu};
 use crate::session::config::ConnectionConfig;
 use crate::session::event::Event;
@@ -136,6 +137,32 @@ fn an_aborted_command_gives_its_share_back() {
             if r2t.initiator_task_tag == second.initiator_task_tag && done.response == 0),
         "{heard:?}"
     );
+}
+
+/// Pieces of data between much that is thrown away must not keep all of it.
+#[test]
+fn sparse_data_does_not_hold_its_receive_buffers() {
+    let mut initiator = Initiator::with(config(), "InitialR2T=Yes ImmediateData=No MaxBurstLength=1048576");
+    let data = pattern(1 << 20);
+    let write = initiator.write(1 << 20);
+    initiator.send(write);
+    let r2t = initiator.r2t();
+    let whole = answer(&r2t, &data);
+    let mut pdus = VecDeque::new();
+    cut(&whole, &data, 4096, &mut pdus);
+    let mut inputs = Vec::new();
+    for pdu in pdus {
+        let junk = NopOut { initiator_task_tag: RESERVED_TAG, ..initiator.nop(&[0; 200_000]) };
+        let mut input = initiator.bytes(junk);
+        input.extend_from_slice(&initiator.bytes(pdu));
+        initiator.connection.receive(initiator.now, &mut input);
+        inputs.push(input);
+    }
+    let (_, command) = initiator.execute();
+    assert_eq!(command.data_out.to_bytes(), data);
+    // A piece that is a part of a receive buffer shares it with the rest of that.
+    let shared = command.data_out.pieces().iter().filter(|piece| !piece.is_unique()).count();
+    assert!(shared <= 4, "{shared} buffers are kept alive");
 }
 
 fn r2ts(initiator: &mut Initiator) -> VecDeque<ReadyToTransfer> {
@@ -295,7 +322,7 @@ proptest! {
             let stream = &mut streams[busy[(usize::from(dice[0]) + turn) % busy.len()]];
             let pdu = stream.pop_front().expect("a PDU");
             if pdu.is_final && let Some((count, _)) = outstanding.get_mut(&pdu.initiator_task_tag)
-                && pdu.target_transfer_tag != crate::pdu::fields::RESERVED_TAG
+                && pdu.target_transfer_tag != RESERVED_TAG
             {
                 *count -= 1;
             }
