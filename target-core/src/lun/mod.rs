@@ -7,6 +7,7 @@ pub mod claim;
 pub mod identity;
 mod manage;
 pub mod medium;
+pub mod memory;
 pub mod reservation;
 pub mod target;
 pub mod task_set;

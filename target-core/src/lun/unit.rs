@@ -4,11 +4,13 @@ use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
 use super::identity::Identity;
 use super::medium::Medium;
+use super::memory::UnitMemory;
 use super::reservation::Reservation;
 use super::task_set::TaskSet;
 use crate::device::BlockDevice;
 use crate::scsi::asc;
 use crate::scsi::mode_values::ModeCell;
+use std::sync::Arc;
 
 /// What a unit is made with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub struct LogicalUnit<D> {
     modes: ModeCell,
     access: AccessCell,
     medium: Medium,
+    memory: Option<Arc<dyn UnitMemory>>,
 }
 
 impl<D: BlockDevice> LogicalUnit<D> {
@@ -50,7 +53,18 @@ impl<D: BlockDevice> LogicalUnit<D> {
             modes,
             access: AccessCell::default(),
             medium: Medium::default(),
+            memory: None,
         }
+    }
+
+    /// The same unit with a memory that outlives the process.
+    pub fn with_memory(self, memory: Arc<dyn UnitMemory>) -> Self {
+        Self { memory: Some(memory), ..self }
+    }
+
+    /// What outlives the process, if anything does.
+    pub fn memory(&self) -> Option<&Arc<dyn UnitMemory>> {
+        self.memory.as_ref()
     }
 
     /// What it was made with.

@@ -18,8 +18,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Row<D: BlockDevice> {
     /// OPERATION CODE.
     pub opcode: u8,
-    /// SERVICE ACTION (byte 1, bits 4 to 0), where the operation code has such.
-    pub service_action: Option<u8>,
+    /// SERVICE ACTION, where the operation code has such; see [`ServiceAction`].
+    pub service_action: Option<u16>,
     /// The standard's name.
     pub name: &'static str,
     /// The bits of the CDB that the command looks at, byte by byte (CDB USAGE DATA of SPC-5 6.34.3, save the operation code and the
@@ -43,6 +43,63 @@ pub struct Row<D: BlockDevice> {
     pub needs: Needs,
     /// What it does.
     pub handler: Handler<D>,
+}
+
+/// Where an operation code has its SERVICE ACTION (SPC-5 4.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceAction {
+    /// In the low five bits of byte 1.
+    Short,
+    /// In bytes 8 and 9 of a variable length CDB.
+    Long,
+}
+
+/// The operation code of variable length CDBs.
+pub const VARIABLE_LENGTH: u8 = 0x7f;
+
+impl ServiceAction {
+    /// Its place for an operation code.
+    pub fn of(opcode: u8) -> Self {
+        match opcode {
+            VARIABLE_LENGTH => Self::Long,
+            _ => Self::Short,
+        }
+    }
+
+    /// Its value.
+    pub fn read(self, cdb: Fields<'_>) -> u16 {
+        match self {
+            Self::Short => u16::from(cdb.u8(1) & 0x1f),
+            Self::Long => cdb.u16(8),
+        }
+    }
+
+    /// Its last byte, for field pointers.
+    pub fn byte(self) -> u16 {
+        match self {
+            Self::Short => 1,
+            Self::Long => 9,
+        }
+    }
+
+    /// The bits of a byte of the CDB that it takes.
+    pub fn mask(self, byte: usize) -> u8 {
+        match (self, byte) {
+            (Self::Short, 1) => 0x1f,
+            (Self::Long, 8 | 9) => 0xff,
+            _ => 0,
+        }
+    }
+
+    /// What a byte of the CDB has of this value.
+    pub fn bits(self, byte: usize, value: u16) -> u8 {
+        let [high, low] = value.to_be_bytes();
+        match (self, byte) {
+            (Self::Short, 1) | (Self::Long, 9) => low,
+            (Self::Long, 8) => high,
+            _ => 0,
+        }
+    }
 }
 
 /// Command timeouts descriptor (SPC-5 6.34.4), in seconds.
@@ -234,7 +291,7 @@ impl<D: BlockDevice> Row<D> {
         let usage = self.usage.get(byte).copied().unwrap_or(0);
         match byte {
             0 => 0xff,
-            1 if self.service_action.is_some() => usage | 0x1f,
+            _ if self.service_action.is_some() => usage | ServiceAction::of(self.opcode).mask(byte),
             _ => usage,
         }
     }

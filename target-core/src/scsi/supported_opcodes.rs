@@ -1,7 +1,7 @@
 //! REPORT SUPPORTED OPERATION CODES and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS (SPC-5 6.34, 6.35).
 
 use super::request::{Reply, Request};
-use super::row::{Row, Timeouts};
+use super::row::{Row, ServiceAction, Timeouts};
 use super::sense::{Fault, Sense};
 use super::table::Table;
 use crate::device::BlockDevice;
@@ -18,11 +18,11 @@ pub fn report_supported_operation_codes<D: BlockDevice>(request: &Request<'_, D>
     let supported = |row: &&'static Row<D>| {
         row.needs.are_met(&request.unit.device().capabilities(), request.unit.config().removable)
     };
-    let rows = Table::<D>::ROWS.iter().filter(|row| row.opcode == opcode).filter(supported);
+    let rows = Table::<D>::rows().filter(|row| row.opcode == opcode).filter(supported);
     let has_actions = rows.clone().any(|row| row.service_action.is_some());
-    let of_action = |row: &&'static Row<D>| row.service_action.map_or(0, u16::from) == service_action;
+    let of_action = |row: &&'static Row<D>| row.service_action.unwrap_or(0) == service_action;
     let data = match cdb.u8(2) & 0b111 {
-        0b000 => all(Table::<D>::ROWS.iter().filter(supported), timeouts),
+        0b000 => all(Table::<D>::rows().filter(supported), timeouts),
         0b001 if has_actions => return Err(Sense::invalid_field_in_cdb(2, 2).into()),
         0b001 => one(rows.clone().next(), timeouts),
         0b010 if !has_actions && rows.clone().next().is_some() => {
@@ -38,7 +38,7 @@ pub fn report_supported_operation_codes<D: BlockDevice>(request: &Request<'_, D>
 fn all<D: BlockDevice>(rows: impl Iterator<Item = &'static Row<D>>, timeouts: bool) -> Vec<u8> {
     let mut data = vec![0; 4];
     for row in rows {
-        let [action_high, action_low] = row.service_action.map_or(0, u16::from).to_be_bytes();
+        let [action_high, action_low] = row.service_action.unwrap_or(0).to_be_bytes();
         let [length_high, length_low] = (row.usage.len() as u16).to_be_bytes();
         let flags = u8::from(timeouts) << 1 | u8::from(row.service_action.is_some());
         let descriptor = [row.opcode, 0, action_high, action_low, 0, flags, length_high, length_low];
@@ -59,8 +59,7 @@ fn one<D: BlockDevice>(row: Option<&'static Row<D>>, timeouts: bool) -> Vec<u8> 
     data.extend_from_slice(&(row.usage.len() as u16).to_be_bytes());
     data.extend(row.usage.iter().enumerate().map(|(at, usage)| match at {
         0 => row.opcode,
-        1 => usage | row.service_action.unwrap_or(0),
-        _ => *usage,
+        _ => usage | ServiceAction::of(row.opcode).bits(at, row.service_action.unwrap_or(0)),
     }));
     if timeouts {
         data.extend_from_slice(&timeouts_descriptor(row.timeouts));

@@ -1,7 +1,7 @@
 //! The table is well formed, REPORT SUPPORTED OPERATION CODES tells it, and no CDB whatever can do harm.
 
 use super::*;
-use crate::scsi::row::Handler;
+use crate::scsi::row::{Handler, VARIABLE_LENGTH};
 use crate::scsi::sense::{SenseKey, Status};
 use crate::testing::{Bench, RamDevice, config, sense_of};
 use proptest::prelude::*;
@@ -10,26 +10,29 @@ type Rows = Table<RamDevice>;
 
 #[test]
 fn rows_are_well_formed() {
-    assert!(Rows::ROWS.len() < usize::from(NONE));
-    let keys: Vec<_> = Rows::ROWS.iter().map(|row| (row.opcode, row.service_action)).collect();
-    assert!(keys.is_sorted() && keys.windows(2).all(|pair| pair[0] != pair[1]));
-    for rows in Rows::ROWS.chunk_by(|a, b| a.opcode == b.opcode) {
-        let with_action = rows.iter().filter(|row| row.service_action.is_some()).count();
-        assert!(with_action == rows.len() || rows.len() == 1, "{}", rows[0].name);
+    assert!(Rows::FAMILIES.iter().all(|family| family.len() < usize::from(NONE.1)));
+    let mut seen = std::collections::HashSet::new();
+    for rows in Rows::FAMILIES.iter().flat_map(|family| family.chunk_by(|a, b| a.opcode == b.opcode)) {
+        assert!(seen.insert(rows[0].opcode), "{}: its operation code stands in two places", rows[0].name);
+        let actions: Vec<_> = rows.iter().filter_map(|row| row.service_action).collect();
+        assert!(actions.len() == rows.len() || rows.len() == 1, "{}", rows[0].name);
+        assert!(actions.windows(2).all(|pair| pair[0] < pair[1]), "{}", rows[0].name);
     }
-    for row in Rows::ROWS {
+    for row in Rows::rows() {
         // SPC-5 4.2.2: the group code tells the length.
         let length = match row.opcode >> 5 {
             0 => 6,
             1 | 2 => 10,
+            3 if row.opcode == VARIABLE_LENGTH => 32,
             4 => 16,
             5 => 12,
             _ => panic!("{}: no fixed length", row.name),
         };
         assert_eq!(row.usage.len(), length, "{}", row.name);
-        assert_eq!((row.usage[0], row.usage[length - 1]), (0, 0), "{}", row.name);
+        assert_eq!(row.usage[0], 0, "{}", row.name);
+        let action = ServiceAction::of(row.opcode);
         if row.service_action.is_some() {
-            assert_eq!(row.usage[1] & 0x1f, 0, "{}", row.name);
+            assert!((0..length).all(|at| row.usage[at] & action.mask(at) == 0), "{}", row.name);
         }
         let writes = matches!(row.handler, Handler::Write) || row.needs.discard;
         assert!(!writes || row.needs.writable, "{}", row.name);
@@ -61,7 +64,7 @@ fn all_commands(bench: &Bench) -> Vec<Told> {
 fn all_commands_and_each_command_agree() {
     let bench = Bench::new();
     let all = all_commands(&bench);
-    assert_eq!(all.len(), Rows::ROWS.len() - 1, "all but PREVENT ALLOW MEDIUM REMOVAL");
+    assert_eq!(all.len(), Rows::rows().count() - 1, "all but PREVENT ALLOW MEDIUM REMOVAL");
     for told in all {
         let has_action = told.flags & 1 == 1;
         let ask = |options: u8| {
@@ -107,7 +110,7 @@ fn supported_operation_codes_in_detail() {
     assert_eq!(ask([1, 0xff, 0, 0])[..], [0, 1, 0, 0]);
     assert_eq!(ask([1, 0x1e, 0, 0])[..], [0, 1, 0, 0], "not removable");
     let timeouts = ask([0x80, 0, 0, 0]);
-    assert_eq!(timeouts.len(), 4 + 20 * (Rows::ROWS.len() - 1));
+    assert_eq!(timeouts.len(), 4 + 20 * (Rows::rows().count() - 1));
     assert_eq!(timeouts[4..24], [0, 0, 0, 0, 0, 2, 0, 6, 0, 10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 30]);
     bench.fails(
         &[0xa3, 0x0c, 4, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0],
@@ -168,11 +171,11 @@ fn encode(layout: Layout, cdb: &mut [u8], lba: u64, blocks: u32) {
 fn cdb() -> impl Strategy<Value = Vec<u8>> {
     let lba = prop_oneof![6 => 0..40_u64, 1 => 500..514_u64, 1 => any::<u64>()];
     let blocks = prop_oneof![6 => 0..9_u32, 1 => 0..600_u32, 1 => any::<u32>()];
-    let noise = prop::collection::vec(any::<u8>(), 20);
+    let noise = prop::collection::vec(any::<u8>(), 32);
     let mode_page = prop_oneof![Just(0x3f_u8), Just(0x08), Just(0x0a), any::<u8>()];
-    let row = (0..Rows::ROWS.len(), noise, lba, blocks, mode_page, 0..8_u8);
+    let row = (0..Rows::rows().count(), noise, lba, blocks, mode_page, 0..8_u8);
     let fitting = row.prop_map(|(at, noise, lba, blocks, mode_page, kind)| {
-        let row = &Rows::ROWS[at];
+        let row = Rows::rows().nth(at).unwrap();
         let mut cdb: Vec<u8> = row.usage.iter().zip(&noise).map(|(usage, noise)| usage & noise).collect();
         encode(row.layout, &mut cdb, lba, blocks);
         match row.opcode {
@@ -181,7 +184,9 @@ fn cdb() -> impl Strategy<Value = Vec<u8>> {
             _ => {}
         }
         cdb[0] = row.opcode;
-        cdb[1] |= row.service_action.unwrap_or(0);
+        for (at, byte) in cdb.iter_mut().enumerate() {
+            *byte |= ServiceAction::of(row.opcode).bits(at, row.service_action.unwrap_or(0));
+        }
         if kind == 7 {
             cdb[1 + noise[0] as usize % (row.usage.len() - 1)] |= noise[1];
         }
@@ -189,7 +194,7 @@ fn cdb() -> impl Strategy<Value = Vec<u8>> {
     });
     prop_oneof![
         8 => fitting.clone(),
-        1 => (fitting, 0..20_usize).prop_map(|(mut cdb, len)| { cdb.resize(len, 0); cdb }),
+        1 => (fitting, 0..33_usize).prop_map(|(mut cdb, len)| { cdb.resize(len, 0); cdb }),
         1 => prop::collection::vec(any::<u8>(), 0..40),
     ]
 }

@@ -1,0 +1,98 @@
+//! The medium as a whole: its size, its mapping, whether it is there (SBC-4).
+
+use super::Table;
+use crate::device::BlockDevice;
+use crate::scsi::extent::Layout;
+use crate::scsi::row::{
+    AccessClass, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
+};
+use crate::scsi::{get_lba_status, read_capacity, start_stop_unit, unmap, usage, write_same};
+
+impl<D: BlockDevice> Table<D> {
+    /// See the module.
+    pub(super) const MEDIUM: &'static [Row<D>] = &[
+        Row {
+            opcode: 0x1b,
+            name: "START STOP UNIT",
+            usage: &[0, 0x01, 0, 0, 0xf7, 0],
+            timeouts: Timeouts::MEDIUM,
+            reservation: ReservationClass::Write,
+            access: AccessClass::Active,
+            handler: Handler::Later(start_stop_unit::start_stop_unit),
+            ..Self::ANSWER
+        },
+        Row {
+            opcode: 0x1e,
+            name: "PREVENT ALLOW MEDIUM REMOVAL",
+            usage: &[0, 0, 0, 0, 0x01, 0],
+            access: AccessClass::Active,
+            needs: Needs::REMOVABLE,
+            handler: Handler::Now(start_stop_unit::prevent_allow),
+            ..Self::ANSWER
+        },
+        Row {
+            opcode: 0x25,
+            name: "READ CAPACITY(10)",
+            usage: &[0; 10],
+            data: Data::InWhole,
+            access: AccessClass::Active,
+            needs: Needs::READ,
+            handler: Handler::Now(read_capacity::read_capacity_10),
+            ..Self::ANSWER
+        },
+        Row {
+            opcode: 0x41,
+            name: "WRITE SAME(10)",
+            usage: usage::WRITE_SAME_10,
+            layout: Layout::Ten,
+            ..Self::WRITE_SAME
+        },
+        Row {
+            opcode: 0x42,
+            name: "UNMAP",
+            usage: &[0, 0, 0, 0, 0, 0, 0x3f, 0xff, 0xff, 0],
+            timeouts: Timeouts::LONG,
+            data: Data::Out(LengthField::U16(7)),
+            claim: ClaimKind::Listed,
+            needs: Needs::DISCARD,
+            handler: Handler::Later(unmap::unmap),
+            ..Self::WRITE
+        },
+        Row {
+            opcode: 0x93,
+            name: "WRITE SAME(16)",
+            usage: usage::WRITE_SAME_16,
+            layout: Layout::Sixteen,
+            ..Self::WRITE_SAME
+        },
+        Row {
+            opcode: 0x9e,
+            service_action: Some(0x10),
+            name: "READ CAPACITY(16)",
+            usage: &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0],
+            data: Data::In(LengthField::U32(10)),
+            access: AccessClass::Active,
+            needs: Needs::READ,
+            handler: Handler::Now(read_capacity::read_capacity_16),
+            ..Self::ANSWER
+        },
+        Row {
+            opcode: 0x9e,
+            service_action: Some(0x12),
+            name: "GET LBA STATUS(16)",
+            usage: &[0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
+            data: Data::In(LengthField::U32(10)),
+            claim: ClaimKind::None,
+            handler: Handler::Later(get_lba_status::get_lba_status),
+            ..Self::READ
+        },
+    ];
+
+    const WRITE_SAME: Row<D> = Row {
+        timeouts: Timeouts::LONG,
+        data: Data::OutBy(write_same::data_out),
+        claim: ClaimKind::ExclusiveToEnd,
+        handler: Handler::Later(write_same::write_same),
+        ..Self::WRITE
+    };
+}
