@@ -44,17 +44,18 @@ lint: ## check formatting and lints, warnings denied
 # stays in the target directory; copy what is worth keeping to fuzz/corpus, which `make test` replays.
 FUZZ ?= pdu
 SECONDS ?= 60
+JOBS ?= 1
 FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 FUZZ_DIR := $(TARGET_DIR)/fuzz
 
-fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection SECONDS=60
+fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection|commands SECONDS=60 JOBS=1
 	@scripts/install-deps fuzz
 	@mkdir -p '$(FUZZ_DIR)/corpus/$(FUZZ)'
 	cd fuzz/cargo-fuzz && RUSTFLAGS='$(FUZZ_FLAGS)' CARGO_TARGET_DIR='$(FUZZ_DIR)' \
 		cargo run --release --locked --target "$$(rustc -vV | sed -n 's/^host: //p')" --bin '$(FUZZ)' -- \
-		-max_total_time=$(SECONDS) -timeout=10 -artifact_prefix='$(FUZZ_DIR)/' \
+		-max_total_time=$(SECONDS) -timeout=10 -fork=$(JOBS) -artifact_prefix='$(FUZZ_DIR)/' \
 		'$(FUZZ_DIR)/corpus/$(FUZZ)' '$(CURDIR)/fuzz/corpus/$(FUZZ)'
 
 bench: ## measure what a command costs in memory

@@ -5,6 +5,7 @@
 // A panic is how a fuzz target tells what it found.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod commands;
 mod connection;
 mod lab;
 mod login;
@@ -12,6 +13,7 @@ pub mod mutation;
 mod pdu;
 mod program;
 
+pub use commands::commands;
 pub use connection::connection;
 pub use login::login;
 pub use pdu::pdu;
