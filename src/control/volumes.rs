@@ -8,6 +8,7 @@ use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
 use glint_target_core::device::{BlockDevice, DeviceError};
 use glint_target_core::lun::identity::Identity;
+use glint_target_core::lun::memory::MemoryError;
 use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
 use std::collections::BTreeMap;
@@ -30,6 +31,11 @@ pub enum VolumeError {
     Open(#[from] OpenError),
     #[error(transparent)]
     State(#[from] StateError),
+    #[error(
+        "nobody knows whom its persistent reservations keep out, so it is not served: {0}; repair the document, or remove it to begin \
+         without reservations"
+    )]
+    Reservations(MemoryError),
     #[error("it has {found} bytes, more than the {wanted} asked for; nothing is ever cut off")]
     WouldShrink { found: u64, wanted: u64 },
     #[error("it has {found} bytes, less than the {wanted} asked for; add `grow` to let it grow")]
@@ -106,10 +112,10 @@ impl OpenTarget {
         let size = device.geometry().size;
         tracing::info!(target = %target.iqn, lun = lun.number, device = %lun.device, size, "volume open");
         let unit = LogicalUnit::new(config, device);
-        Ok(match memory {
-            Some(memory) => unit.with_memory(memory),
-            None => unit,
-        })
+        let Some(memory) = memory else { return Ok(unit) };
+        let unit = unit.with_memory(memory);
+        unit.recall_reservations().await.map_err(VolumeError::Reservations)?;
+        Ok(unit)
     }
 
     /// Serves a unit.

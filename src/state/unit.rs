@@ -100,7 +100,10 @@ impl UnitMemory for UnitFiles {
 
     fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
         self.blocking(move |shared, damaged| {
-            shared.keep(document, &contents, damaged.contains(&document))?;
+            if let Err(error) = shared.keep(document, &contents, damaged.contains(&document)) {
+                tracing::error!(%error, "what has to outlive the process could not be kept");
+                return Err(error);
+            }
             damaged.remove(&document);
             Ok(())
         })
