@@ -20,7 +20,7 @@ run: ## build glint and serve a 1 GiB file-backed volume on 127.0.0.1:3260
 	@scripts/install-deps run
 	@cargo build --release --locked --bin glint
 	@mkdir -p '$(STATE_DIR)'
-	@exec '$(GLINT)' serve --volume 'demo=file:$(STATE_DIR)/demo.img,size=1GiB'
+	@exec '$(GLINT)' serve --state-dir '$(STATE_DIR)' --volume 'demo=file:$(STATE_DIR)/demo.img,size=1GiB'
 
 build: ## build the release binary
 	@scripts/install-deps run

@@ -7,4 +7,5 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod server;
+pub mod state;
 pub mod telemetry;

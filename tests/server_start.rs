@@ -13,8 +13,11 @@ use rustix::process::Signal;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Nothing is kept: these share nothing with each other.
+const STATELESS: [&str; 2] = ["--state-dir", "/dev/null/glint"];
+
 fn serve(arguments: &[&str]) -> Process {
-    Process::start(Command::new(paths::glint()).arg("serve").args(arguments))
+    Process::start(Command::new(paths::glint()).arg("serve").args(STATELESS).args(arguments))
 }
 
 #[test]
@@ -25,6 +28,8 @@ fn a_volume_that_cannot_be_opened_is_told_and_nothing_is_served() {
         "127.0.0.1:0",
         "--api",
         "off",
+        STATELESS[0],
+        STATELESS[1],
         "--volume",
         "good=ram:,size=1MiB",
         "--volume",
@@ -45,7 +50,8 @@ fn a_port_that_is_taken_is_told() {
         (taken.as_str(), "off", format!("cannot listen on {taken}: ")),
         ("127.0.0.1:0", taken.as_str(), format!("the API cannot listen on {taken}: ")),
     ] {
-        let failed = glint::run(&["serve", "--listen", portal, "--api", api, volume[0], volume[1]]);
+        let options = ["serve", "--listen", portal, "--api", api, volume[0], volume[1]];
+        let failed = glint::run(&[&options, &STATELESS[..]].concat());
         assert_eq!(failed.status.code(), Some(1));
         assert!(failed.failure().contains(&told));
     }

@@ -51,6 +51,10 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "ADDR|off")]
     api: Option<String>,
 
+    /// Directory for what must outlive the process: persistent reservations, saved mode pages [default: /var/lib/glint]
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+
     /// A volume to serve as LUN 0 of the target iqn.2026-12.io.glint:NAME. May be repeated
     ///
     /// DEVICE is one of
@@ -76,8 +80,8 @@ pub(super) struct ServeArgs {
 impl ServeArgs {
     /// Where the configuration comes from, at the start and at each reload.
     pub(super) fn into_source(self) -> ConfigSource {
-        let Self { config, listen, advertise, api, volumes } = self;
-        ConfigSource { file: config, flags: Flags { listen, advertise, api, volumes } }
+        let Self { config, listen, advertise, api, state_dir, volumes } = self;
+        ConfigSource { file: config, flags: Flags { listen, advertise, api, volumes, state_dir } }
     }
 }
 

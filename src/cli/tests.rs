@@ -19,7 +19,7 @@ fn the_commands_are_well_formed() {
 #[test]
 fn flags_become_a_source() {
     let found = source(
-        "glint serve -c a.toml --listen 0.0.0.0 --listen [::]:3261 --advertise x:1 --api off --volume a=ram:,size=1GiB --volume b=null:",
+        "glint serve -c a.toml --listen 0.0.0.0 --listen [::]:3261 --advertise x:1 --api off --state-dir /srv/state --volume a=ram:,size=1GiB --volume b=null:",
     );
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let flags = Flags {
@@ -27,6 +27,7 @@ fn flags_become_a_source() {
         advertise: texts(&["x:1"]),
         api: Some("off".into()),
         volumes: texts(&["a=ram:,size=1GiB", "b=null:"]),
+        state_dir: Some("/srv/state".into()),
     };
     assert_eq!(found, ConfigSource { file: Some("a.toml".into()), flags });
 }

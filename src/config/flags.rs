@@ -7,6 +7,7 @@ use super::model::TargetConfig;
 use super::name::{IscsiName, TargetLabel};
 use super::targets::{LunDraft, TargetDraft, derived_iqn};
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
+use std::path::PathBuf;
 
 /// The flags as they were typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Flags {
     pub api: Option<String>,
     /// `--volume NAME=DEVICE[,option]...`: served beside the file's targets.
     pub volumes: Vec<String>,
+    /// `--state-dir DIR`: instead of the file's `state_dir`.
+    pub state_dir: Option<PathBuf>,
 }
 
 /// Reads the values of a repeated flag as addresses.

@@ -146,6 +146,13 @@ impl Draft {
                 Err(message) => findings.fault(Place::Flag(format!("--api {api}")), message),
             }
         }
+        if let Some(state_dir) = &flags.state_dir {
+            self.node.state_dir.clone_from(state_dir);
+            if !state_dir.is_absolute() {
+                let place = Place::Flag(format!("--state-dir {}", state_dir.display()));
+                findings.fault(place, "it has to be an absolute path");
+            }
+        }
         for volume in &flags.volumes {
             self.targets.extend(flags::read_volume(findings, volume, &self.iqn_base));
         }

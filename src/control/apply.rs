@@ -2,11 +2,13 @@
 
 use super::limits;
 use super::portals;
+use super::state;
 use super::volumes::{OpenTarget, VolumeError};
 use crate::backend::{BackendContext, Device};
 use crate::config::{Config, TargetConfig};
 use crate::server::catalog::{ServedTarget, Snapshot};
 use crate::server::{ListenError, Listeners, Node, Workers};
+use crate::state::StateDir;
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
@@ -38,6 +40,8 @@ pub struct Control {
     node: Arc<Node<TargetDevice<Device>>>,
     backends: BackendContext,
     listeners: Listeners<TargetDevice<Device>>,
+    /// Where units keep what outlives the process, if that is possible.
+    state: Option<StateDir>,
     /// By IQN.
     targets: HashMap<String, OpenTarget>,
 }
@@ -55,7 +59,8 @@ impl Control {
         let workers = Workers::start(usize::try_from(configured.workers).unwrap_or(0))?;
         let listeners = Listeners::new(Arc::clone(&node), workers);
         let backends = BackendContext::new(configured.io_deadline);
-        Ok(Self { node, backends, listeners, targets: HashMap::new() })
+        let state = state::open(&config.node.state_dir);
+        Ok(Self { node, backends, listeners, state, targets: HashMap::new() })
     }
 
     /// The node.
@@ -141,12 +146,13 @@ impl Control {
             }
             opening.extend(changes.open.into_iter().map(|lun| (wanted, lun)));
         }
-        let devices = join_all(opening.iter().map(|(_, lun)| OpenTarget::open(lun, &self.backends))).await;
-        for ((wanted, lun), device) in opening.into_iter().zip(devices) {
-            match device {
-                Ok(device) => {
+        let open = |(wanted, lun)| OpenTarget::open(wanted, lun, &self.backends, self.state.as_ref());
+        let units = join_all(opening.iter().map(|(wanted, lun)| open((*wanted, lun)))).await;
+        for ((wanted, lun), unit) in opening.into_iter().zip(units) {
+            match unit {
+                Ok(unit) => {
                     if let Some(open) = self.targets.get_mut(&*wanted.iqn) {
-                        open.add(wanted, lun, device, self.node.metrics());
+                        open.add(lun, unit, self.node.metrics());
                     }
                 }
                 Err(error) => failed.push(volume_error(wanted, lun.number, error)),

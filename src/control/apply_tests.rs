@@ -13,6 +13,8 @@ fn listening(listen: &[&str], volumes: &[&str]) -> Config {
         advertise: Vec::new(),
         api: Some("off".into()),
         volumes: strings(volumes),
+        // Nothing can be kept there.
+        state_dir: Some("/dev/null/glint".into()),
     };
     ConfigSource { file: None, flags }.load().unwrap().config
 }

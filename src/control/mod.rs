@@ -8,6 +8,7 @@ mod apply;
 mod lifecycle;
 mod limits;
 mod portals;
+mod state;
 mod volumes;
 
 pub use apply::{ApplyError, Control};

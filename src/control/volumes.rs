@@ -3,10 +3,12 @@
 use crate::backend::{self, BackendContext, Device, OpenError, OpenOptions};
 use crate::config::{LunConfig, TargetConfig};
 use crate::server::catalog::ServedDevice;
+use crate::state::{StateDir, StateError};
 use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
 use glint_target_core::device::{BlockDevice, DeviceError};
 use glint_target_core::lun::identity::Identity;
+use glint_target_core::lun::memory::MemoryError;
 use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
 use std::collections::BTreeMap;
@@ -27,6 +29,13 @@ pub(super) type Served = ServedDevice<TargetDevice<Device>>;
 pub enum VolumeError {
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(
+        "nobody knows whom its persistent reservations keep out, so it is not served: {0}; repair the document, or remove it to begin \
+         without reservations"
+    )]
+    Reservations(MemoryError),
     #[error("it has {found} bytes, more than the {wanted} asked for; nothing is ever cut off")]
     WouldShrink { found: u64, wanted: u64 },
     #[error("it has {found} bytes, less than the {wanted} asked for; add `grow` to let it grow")]
@@ -78,13 +87,13 @@ impl OpenTarget {
         changes
     }
 
-    /// Opens a unit's device; nothing is changed yet, so that several can be opened at a time.
-    pub(super) async fn open(lun: &LunConfig, context: &BackendContext) -> Result<Device, VolumeError> {
-        Ok(backend::open(&lun.device, &OpenOptions::from(lun), context).await?)
-    }
-
-    /// Serves a device as a unit.
-    pub(super) fn add(&mut self, target: &TargetConfig, lun: LunConfig, device: Device, metrics: &Metrics) {
+    /// Opens a unit: what it remembers and its device. Nothing is served yet, so that several can be opened at a time.
+    pub(super) async fn open(
+        target: &TargetConfig,
+        lun: &LunConfig,
+        context: &BackendContext,
+        state: Option<&StateDir>,
+    ) -> Result<LogicalUnit<Device>, VolumeError> {
         let names = target.identity(&lun);
         let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
         let config = UnitConfig {
@@ -94,16 +103,31 @@ impl OpenTarget {
             removable: lun.removable,
             max_transfer: MAX_TRANSFER,
         };
+        // Its lock comes first: a unit that another process serves is left alone.
+        let memory = match state {
+            Some(state) => Some(state.unit(config.identity.naa()).await?),
+            None => None,
+        };
+        let device = backend::open(&lun.device, &OpenOptions::from(lun), context).await?;
         let size = device.geometry().size;
         tracing::info!(target = %target.iqn, lun = lun.number, device = %lun.device, size, "volume open");
-        let volume = Arc::new(metrics.volume(&target.iqn, lun.number));
+        let unit = LogicalUnit::new(config, device);
+        let Some(memory) = memory else { return Ok(unit) };
+        let unit = unit.with_memory(memory);
+        unit.recall_reservations().await.map_err(VolumeError::Reservations)?;
+        Ok(unit)
+    }
+
+    /// Serves a unit.
+    pub(super) fn add(&mut self, lun: LunConfig, unit: LogicalUnit<Device>, metrics: &Metrics) {
+        let volume = Arc::new(metrics.volume(self.device.server.name(), lun.number));
         self.device.volumes.rcu(|volumes| {
             let mut volumes: Vec<_> = volumes.iter().filter(|(own, _)| *own != lun.number).cloned().collect();
             volumes.push((lun.number, Arc::clone(&volume)));
             volumes.sort_by_key(|(number, _)| *number);
             volumes
         });
-        self.device.server.add_unit(lun.number, Arc::new(LogicalUnit::new(config, device)));
+        self.device.server.add_unit(lun.number, Arc::new(unit));
         self.luns.insert(lun.number, lun);
     }
 

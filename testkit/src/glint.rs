@@ -126,15 +126,21 @@ impl General {
     fn flags(&self) -> Vec<String> {
         let mut flags =
             vec!["--listen".to_owned(), self.portal.to_string(), "--api".to_owned(), self.api.to_string()];
+        flags.extend(["--state-dir".to_owned(), self.state().display().to_string()]);
         if let Some(address) = &self.advertised {
             flags.extend(["--advertise".to_owned(), address.clone()]);
         }
         flags
     }
 
+    /// Where it keeps what outlives it.
+    fn state(&self) -> PathBuf {
+        self.file.with_file_name("state")
+    }
+
     /// Write the configuration file with these targets.
     fn write(&self, targets: &str) {
-        let state = self.file.with_file_name("state");
+        let state = self.state();
         let (portal, api) = (self.portal, self.api);
         let advertise = self
             .advertised

@@ -125,7 +125,7 @@ fn reset<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId, condition: Asc) -> 
         true => Some(Abort::TaskAborted),
         false => Some(Abort::Silent),
     });
-    unit.reservation().clear();
+    unit.reservations().reset();
     unit.medium().allow_all();
     unit.modes().reset();
     aborted
@@ -143,7 +143,7 @@ async fn on_all<D: BlockDevice>(target: &TargetDevice<D>, act: impl Fn(&LogicalU
 /// What ends with a nexus: its tasks, its reservation, its hold on the medium (SAM-5 6.3.4, SPC-2 5.5.1).
 fn forget_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) -> Vec<Sequence> {
     let aborted = unit.tasks().abort(|owner, _| (owner == nexus).then_some(Abort::Silent));
-    unit.reservation().release(nexus);
+    unit.reservations().release(nexus);
     unit.medium().prevent(nexus, false);
     aborted
 }
@@ -151,6 +151,7 @@ fn forget_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) -> Vec<Se
 /// The nexus is gone for good.
 pub fn lose_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) {
     forget_nexus(unit, nexus);
+    unit.reservations().forget(nexus);
     unit.attentions().forget(nexus);
 }
 

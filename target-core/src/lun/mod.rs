@@ -8,7 +8,7 @@ pub mod identity;
 mod manage;
 pub mod medium;
 pub mod memory;
-pub mod reservation;
+pub mod reservations;
 pub mod target;
 pub mod task_set;
 pub mod unit;

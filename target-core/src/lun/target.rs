@@ -8,7 +8,7 @@ use crate::scsi::command::{
 use crate::scsi::lun_address::LunKind;
 use crate::scsi::{asc, dispatch, no_unit};
 use arc_swap::ArcSwap;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A unit and its number, in ascending order of the numbers.
@@ -21,7 +21,7 @@ pub struct TargetDevice<D> {
     units: ArcSwap<Inventory<D>>,
     ports: ArcSwap<BTreeSet<u16>>,
     /// Those that are logged in. Also held while the inventory changes, so that no nexus misses a unit.
-    nexuses: Mutex<HashSet<NexusId>>,
+    nexuses: Mutex<HashMap<NexusId, Arc<Nexus>>>,
 }
 
 impl<D: BlockDevice> TargetDevice<D> {
@@ -50,7 +50,7 @@ impl<D: BlockDevice> TargetDevice<D> {
     /// Adds a unit under a number below 16384, in place of one that has the number already, and tells every nexus; returns the unit that it replaced.
     pub fn add_unit(&self, number: u16, unit: Arc<LogicalUnit<D>>) -> Option<Arc<LogicalUnit<D>>> {
         let nexuses = self.lock();
-        nexuses.iter().for_each(|nexus| unit.attentions().admit(*nexus));
+        nexuses.values().for_each(|nexus| unit.admit(nexus));
         self.change_inventory(|units| match units.binary_search_by_key(&number, |(own, _)| *own) {
             Ok(at) => units.get_mut(at).map(|place| std::mem::replace(&mut place.1, unit)),
             Err(at) => {
@@ -96,7 +96,7 @@ impl<D: BlockDevice> TargetDevice<D> {
         ports
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<NexusId>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<NexusId, Arc<Nexus>>> {
         self.nexuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,8 +119,8 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
 
     fn nexus_established(&self, nexus: &Arc<Nexus>) {
         let mut nexuses = self.lock();
-        nexuses.insert(nexus.id);
-        self.units().iter().for_each(|(_, unit)| unit.attentions().admit(nexus.id));
+        nexuses.insert(nexus.id, Arc::clone(nexus));
+        self.units().iter().for_each(|(_, unit)| unit.admit(nexus));
     }
 
     fn nexus_lost(&self, nexus: &Arc<Nexus>) {

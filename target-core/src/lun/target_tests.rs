@@ -80,9 +80,9 @@ fn select_report() {
     assert_eq!(list(0x00), [0; 8]);
     assert_eq!(list(0x01), well_known);
     assert_eq!(list(0x02), [[0; 8], well_known].concat());
-    assert_eq!(list(0x10), []);
+    assert_eq!(list(0x10), [0_u8; 0]);
     assert_eq!(list(0x11), [0; 8]);
-    assert_eq!(list(0x12), []);
+    assert_eq!(list(0x12), [0_u8; 0]);
     bench.fails(
         &[0xa0, 0, 0x03, 0, 0, 0, 0, 0, 0, 64, 0, 0],
         &[],

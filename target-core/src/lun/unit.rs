@@ -4,11 +4,12 @@ use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
 use super::identity::Identity;
 use super::medium::Medium;
-use super::memory::UnitMemory;
-use super::reservation::Reservation;
+use super::memory::{Document, MemoryError, UnitMemory};
+use super::reservations::{Reservations, document};
 use super::task_set::TaskSet;
 use crate::device::BlockDevice;
 use crate::scsi::asc;
+use crate::scsi::command::Nexus;
 use crate::scsi::mode_values::ModeCell;
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ pub struct LogicalUnit<D> {
     device: D,
     attentions: Attentions,
     tasks: TaskSet,
-    reservation: Reservation,
+    reservations: Reservations,
     modes: ModeCell,
     access: AccessCell,
     medium: Medium,
@@ -49,7 +50,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             device,
             attentions: Attentions::default(),
             tasks: TaskSet::default(),
-            reservation: Reservation::default(),
+            reservations: Reservations::default(),
             modes,
             access: AccessCell::default(),
             medium: Medium::default(),
@@ -65,6 +66,23 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// What outlives the process, if anything does.
     pub fn memory(&self) -> Option<&Arc<dyn UnitMemory>> {
         self.memory.as_ref()
+    }
+
+    /// Takes up the reservations that were kept the last time, which has to be done before it is served. Where this fails it must not be
+    /// served: nobody knows whom it has to keep out.
+    pub async fn recall_reservations(&self) -> Result<(), MemoryError> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        if let Some(kept) = memory.recall(Document::Reservations).await? {
+            let (state, notebook) = document::decode(&kept).map_err(MemoryError::Damaged)?;
+            self.reservations.restore(state, notebook);
+        }
+        Ok(())
+    }
+
+    /// A nexus came into being.
+    pub fn admit(&self, nexus: &Nexus) {
+        self.attentions.admit(nexus.id);
+        self.reservations.admit(nexus);
     }
 
     /// What it was made with.
@@ -87,9 +105,9 @@ impl<D: BlockDevice> LogicalUnit<D> {
         &self.tasks
     }
 
-    /// The reservation by RESERVE.
-    pub fn reservation(&self) -> &Reservation {
-        &self.reservation
+    /// Reservations.
+    pub fn reservations(&self) -> &Reservations {
+        &self.reservations
     }
 
     /// Mode parameters.

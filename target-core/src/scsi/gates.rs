@@ -22,7 +22,7 @@ pub fn pass<D: BlockDevice>(
     let rule = row.as_ref().map_or(AttentionRule::Report, |row| row.attention);
     attentions(unit, nexus, rule, is_reset)?;
     if let Ok(row) = row {
-        reservations(unit, nexus, row.reservation)?;
+        reservations(unit, nexus, row.reservation.of(cdb))?;
     }
     attentions(unit, nexus, rule, |_| true)?;
     if attribute == TaskAttribute::Aca {
@@ -51,20 +51,15 @@ fn attentions<D: BlockDevice>(
     }
 }
 
-/// SPC-2 5.5.1.
+/// SPC-2 5.5.1, SPC-5 5.14.1, SBC-4 4.17.
 fn reservations<D: BlockDevice>(
     unit: &LogicalUnit<D>,
     nexus: &Nexus,
     class: ReservationClass,
 ) -> Result<(), Fault> {
-    match class {
-        ReservationClass::Exempt | ReservationClass::Release => Ok(()),
-        ReservationClass::Tolerant | ReservationClass::Read | ReservationClass::Write => {
-            match unit.reservation().conflicts(nexus.id) {
-                true => Err(Fault::Status(Status::ReservationConflict)),
-                false => Ok(()),
-            }
-        }
+    match unit.reservations().conflicts(nexus.id, class) {
+        true => Err(Fault::Status(Status::ReservationConflict)),
+        false => Ok(()),
     }
 }
 

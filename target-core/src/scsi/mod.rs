@@ -30,6 +30,9 @@ mod limits;
 mod mode_pages;
 mod mode_select;
 mod mode_sense;
+mod persistent_parameters;
+mod persistent_reserve_in;
+mod persistent_reserve_out;
 mod prefetch;
 mod read;
 mod read_capacity;
@@ -42,6 +45,7 @@ mod supported_opcodes;
 mod synchronize_cache;
 mod target_port_groups;
 mod test_unit_ready;
+mod transport_id;
 mod unmap;
 mod usage;
 mod verify;
@@ -61,3 +65,7 @@ mod medium_tests;
 mod mode_tests;
 #[cfg(test)]
 mod model_tests;
+#[cfg(test)]
+mod persistent_tests;
+#[cfg(test)]
+mod reservation_class_tests;

@@ -2,19 +2,17 @@
 //! obsolete, are refused by the CDB usage.
 
 use super::request::{Reply, Request};
-use super::sense::{Fault, Status};
+use super::sense::Fault;
 use crate::device::BlockDevice;
 
 /// Reserves the unit for the nexus.
 pub fn reserve<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
-    match request.unit.reservation().reserve(request.nexus.id) {
-        true => Ok(Reply::good()),
-        false => Err(Fault::Status(Status::ReservationConflict)),
-    }
+    request.unit.reservations().reserve(request.nexus.id).map_err(Fault::Status)?;
+    Ok(Reply::good())
 }
 
 /// Gives up the reservation; GOOD without any effect where the nexus has none.
 pub fn release<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
-    request.unit.reservation().release(request.nexus.id);
+    request.unit.reservations().release(request.nexus.id);
     Ok(Reply::good())
 }

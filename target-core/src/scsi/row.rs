@@ -187,8 +187,36 @@ pub enum ReservationClass {
     Read,
     /// Conflicts with RESERVE, and with a persistent reservation that keeps writers out.
     Write,
-    /// RELEASE: never conflicts with RESERVE (it does nothing then).
+    /// Tolerant where the CDB has these bits, else as [`Self::Write`].
+    WriteUnless(Bits),
+    /// RESERVE: conflicts with RESERVE, and with registrations of others (SPC-4 5.12.3).
+    Reserve,
+    /// RELEASE: as RESERVE, but never conflicts with it (it does nothing then).
     Release,
+    /// PERSISTENT RESERVE IN and OUT: conflicts with RESERVE, be it of the same nexus. OUT knows itself what else stands against it.
+    Persistent,
+}
+
+/// Bits of one byte of a CDB that have this value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// The byte.
+    pub at: usize,
+    /// The bits that count.
+    pub mask: u8,
+    /// Their value.
+    pub value: u8,
+}
+
+impl ReservationClass {
+    /// The class of one command.
+    pub fn of(self, cdb: Fields<'_>) -> Self {
+        match self {
+            Self::WriteUnless(Bits { at, mask, value }) if cdb.u8(at) & mask == value => Self::Tolerant,
+            Self::WriteUnless(_) => Self::Write,
+            class => class,
+        }
+    }
 }
 
 /// In which access states a command may run (SPC-5 5.18.2.5 to 5.18.2.8).

@@ -25,6 +25,7 @@ impl<D: BlockDevice> Table<D> {
             name: "REPORT SUPPORTED OPERATION CODES",
             usage: &[0, 0, 0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
             data: Data::In(LengthField::U32(6)),
+            reservation: ReservationClass::Read,
             handler: Handler::Now(supported_opcodes::report_supported_operation_codes),
             ..Self::ANSWER
         },
@@ -34,6 +35,7 @@ impl<D: BlockDevice> Table<D> {
             name: "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
             usage: &[0, 0, 0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0],
             data: Data::In(LengthField::U32(6)),
+            reservation: ReservationClass::Read,
             handler: Handler::Now(supported_opcodes::report_supported_task_management),
             ..Self::ANSWER
         },

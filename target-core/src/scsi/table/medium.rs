@@ -4,7 +4,7 @@ use super::Table;
 use crate::device::BlockDevice;
 use crate::scsi::extent::Layout;
 use crate::scsi::row::{
-    AccessClass, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
+    AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
 };
 use crate::scsi::{get_lba_status, read_capacity, start_stop_unit, unmap, usage, write_same};
 
@@ -16,7 +16,8 @@ impl<D: BlockDevice> Table<D> {
             name: "START STOP UNIT",
             usage: &[0, 0x01, 0, 0, 0xf7, 0],
             timeouts: Timeouts::MEDIUM,
-            reservation: ReservationClass::Write,
+            // Who only starts it (START one, POWER CONDITION zero) is let through.
+            reservation: ReservationClass::WriteUnless(Bits { at: 4, mask: 0xf1, value: 0x01 }),
             access: AccessClass::Active,
             handler: Handler::Later(start_stop_unit::start_stop_unit),
             ..Self::ANSWER
@@ -25,6 +26,8 @@ impl<D: BlockDevice> Table<D> {
             opcode: 0x1e,
             name: "PREVENT ALLOW MEDIUM REMOVAL",
             usage: &[0, 0, 0, 0, 0x01, 0],
+            // Who only allows it is let through.
+            reservation: ReservationClass::WriteUnless(Bits { at: 4, mask: 0x03, value: 0x00 }),
             access: AccessClass::Active,
             needs: Needs::REMOVABLE,
             handler: Handler::Now(start_stop_unit::prevent_allow),
