@@ -28,6 +28,7 @@ mod get_lba_status;
 mod inquiry;
 mod limits;
 mod mode_pages;
+mod mode_saving;
 mod mode_select;
 mod mode_sense;
 mod prefetch;

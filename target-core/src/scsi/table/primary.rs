@@ -46,7 +46,7 @@ impl<D: BlockDevice> Table<D> {
         Row {
             opcode: 0x15,
             name: "MODE SELECT(6)",
-            usage: &[0, 0x10, 0, 0, 0xff, 0],
+            usage: &[0, 0x13, 0, 0, 0xff, 0],
             data: Data::Out(LengthField::U8(4)),
             reservation: ReservationClass::Write,
             claim: ClaimKind::Everything,
@@ -74,7 +74,7 @@ impl<D: BlockDevice> Table<D> {
         Row {
             opcode: 0x55,
             name: "MODE SELECT(10)",
-            usage: &[0, 0x10, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
+            usage: &[0, 0x13, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
             data: Data::Out(LengthField::U16(7)),
             reservation: ReservationClass::Write,
             claim: ClaimKind::Everything,
