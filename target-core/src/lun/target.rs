@@ -8,7 +8,7 @@ use crate::scsi::command::{
 use crate::scsi::lun_address::LunKind;
 use crate::scsi::{asc, dispatch, no_unit};
 use arc_swap::ArcSwap;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A unit and its number, in ascending order of the numbers.
@@ -19,9 +19,9 @@ pub struct TargetDevice<D> {
     name: Arc<str>,
     /// Replaced as a whole when units come and go; commands only ever load it.
     units: ArcSwap<Inventory<D>>,
-    ports: ArcSwap<BTreeSet<u16>>,
+    ports: ArcSwap<BTreeMap<u16, u16>>,
     /// Those that are logged in. Also held while the inventory changes, so that no nexus misses a unit.
-    nexuses: Mutex<HashSet<NexusId>>,
+    nexuses: Mutex<HashMap<NexusId, Arc<Nexus>>>,
 }
 
 impl<D: BlockDevice> TargetDevice<D> {
@@ -50,7 +50,7 @@ impl<D: BlockDevice> TargetDevice<D> {
     /// Adds a unit under a number below 16384, in place of one that has the number already, and tells every nexus; returns the unit that it replaced.
     pub fn add_unit(&self, number: u16, unit: Arc<LogicalUnit<D>>) -> Option<Arc<LogicalUnit<D>>> {
         let nexuses = self.lock();
-        nexuses.iter().for_each(|nexus| unit.attentions().admit(*nexus));
+        nexuses.keys().for_each(|nexus| unit.attentions().admit(*nexus));
         self.change_inventory(|units| match units.binary_search_by_key(&number, |(own, _)| *own) {
             Ok(at) => units.get_mut(at).map(|place| std::mem::replace(&mut place.1, unit)),
             Err(at) => {
@@ -84,19 +84,27 @@ impl<D: BlockDevice> TargetDevice<D> {
         result
     }
 
-    /// RELATIVE TARGET PORT IDENTIFIERS of all ports; the one through which a nexus came counts as known anyway.
-    pub fn set_ports(&self, ports: impl IntoIterator<Item = u16>) {
+    /// All ports, each by its RELATIVE TARGET PORT IDENTIFIER and its portal group tag; the one through which a nexus came counts as
+    /// known anyway.
+    pub fn set_ports(&self, ports: impl IntoIterator<Item = (u16, u16)>) {
         self.ports.store(Arc::new(ports.into_iter().collect()));
     }
 
-    /// The ports as a nexus is told of them.
-    pub fn ports(&self, nexus: &Nexus) -> BTreeSet<u16> {
-        let mut ports = BTreeSet::clone(&self.ports.load());
-        ports.insert(nexus.relative_port);
+    /// The ports as a nexus is told of them: the portal group tag of each RELATIVE TARGET PORT IDENTIFIER.
+    pub fn ports(&self, nexus: &Nexus) -> BTreeMap<u16, u16> {
+        let mut ports = BTreeMap::clone(&self.ports.load());
+        ports.insert(nexus.relative_port, nexus.portal_group_tag);
         ports
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<NexusId>> {
+    /// The nexuses that are logged in, in the order in which they came.
+    pub fn nexuses(&self) -> Vec<Arc<Nexus>> {
+        let mut nexuses: Vec<_> = self.lock().values().cloned().collect();
+        nexuses.sort_by_key(|nexus| nexus.id);
+        nexuses
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<NexusId, Arc<Nexus>>> {
         self.nexuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,7 +127,7 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
 
     fn nexus_established(&self, nexus: &Arc<Nexus>) {
         let mut nexuses = self.lock();
-        nexuses.insert(nexus.id);
+        nexuses.insert(nexus.id, Arc::clone(nexus));
         self.units().iter().for_each(|(_, unit)| unit.attentions().admit(nexus.id));
     }
 
