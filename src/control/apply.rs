@@ -97,7 +97,7 @@ impl Control {
         let unbound = self.listeners.apply(&portals::to_bind(&resolved)).await;
         let groups = portals::groups(&resolved, |wanted| self.listeners.bound(wanted));
         for target in self.targets.values() {
-            target.device.server.set_ports(groups.iter().map(|group| group.relative_port));
+            target.device.server.set_ports(groups.iter().map(|group| (group.relative_port, group.tag)));
         }
         let targets = config.targets.iter().filter_map(|target| self.served(target)).collect();
         await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;

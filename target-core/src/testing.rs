@@ -2,6 +2,7 @@
 
 use crate::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
 use crate::lun::identity::Identity;
+use crate::lun::memory::{Document, MemoryError, Remembering, UnitMemory};
 use crate::lun::target::TargetDevice;
 use crate::lun::unit::{LogicalUnit, UnitConfig};
 use crate::payload::Payload;
@@ -11,6 +12,7 @@ use crate::scsi::command::{
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{Asc, SenseKey, Status};
 use bytes::Bytes;
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -174,6 +176,37 @@ impl BlockDevice for RamDevice {
     }
 }
 
+/// A memory that outlives units, not the test.
+#[derive(Default)]
+pub struct RamMemory {
+    documents: Mutex<HashMap<Document, Bytes>>,
+    /// Every operation fails with this.
+    pub error: Mutex<Option<MemoryError>>,
+}
+
+impl UnitMemory for RamMemory {
+    fn recall(&self, document: Document) -> Remembering<'_, Option<Bytes>> {
+        Box::pin(async move {
+            match self.error.lock().unwrap().clone() {
+                Some(error) => Err(error),
+                None => Ok(self.documents.lock().unwrap().get(&document).cloned()),
+            }
+        })
+    }
+
+    fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
+        Box::pin(async move {
+            match self.error.lock().unwrap().clone() {
+                Some(error) => Err(error),
+                None => {
+                    self.documents.lock().unwrap().insert(document, contents);
+                    Ok(())
+                }
+            }
+        })
+    }
+}
+
 /// A nexus.
 pub fn nexus(id: u64) -> Arc<Nexus> {
     Arc::new(Nexus {
@@ -225,8 +258,19 @@ impl Bench {
     }
 
     pub fn with(config: UnitConfig, device: RamDevice) -> Self {
+        Self::serving(LogicalUnit::new(config, device))
+    }
+
+    /// A unit that remembers, and has recalled what it had kept.
+    pub fn remembering(config: UnitConfig, device: RamDevice, memory: Arc<RamMemory>) -> Self {
+        let unit = LogicalUnit::new(config, device).with_memory(memory);
+        finish(unit.restore_mode_parameters()).unwrap();
+        Self::serving(unit)
+    }
+
+    pub fn serving(unit: LogicalUnit<RamDevice>) -> Self {
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
-        let unit = Arc::new(LogicalUnit::new(config, device));
+        let unit = Arc::new(unit);
         assert!(target.add_unit(0, unit.clone()).is_none());
         let bench = Self { target, unit, nexus: nexus(1) };
         bench.login(&bench.nexus);

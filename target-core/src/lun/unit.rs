@@ -2,10 +2,16 @@
 
 use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
+use super::buffers::Buffers;
+use super::clock::{DeviceClock, HostClock};
+use super::identifying::Identifying;
 use super::identity::Identity;
 use super::medium::Medium;
 use super::memory::{Document, MemoryError, UnitMemory};
+use super::priorities::Priorities;
 use super::reservations::{Reservations, document};
+use super::self_tests::SelfTests;
+use super::statistics::Statistics;
 use super::task_set::TaskSet;
 use crate::device::BlockDevice;
 use crate::scsi::asc;
@@ -36,6 +42,12 @@ pub struct LogicalUnit<D> {
     tasks: TaskSet,
     reservations: Reservations,
     modes: ModeCell,
+    buffers: Buffers,
+    clock: DeviceClock,
+    identifying: Identifying,
+    priorities: Priorities,
+    self_tests: SelfTests,
+    statistics: Statistics,
     access: AccessCell,
     medium: Medium,
     memory: Option<Arc<dyn UnitMemory>>,
@@ -52,6 +64,12 @@ impl<D: BlockDevice> LogicalUnit<D> {
             tasks: TaskSet::default(),
             reservations: Reservations::default(),
             modes,
+            buffers: Buffers::default(),
+            clock: DeviceClock::default(),
+            identifying: Identifying::default(),
+            priorities: Priorities::default(),
+            self_tests: SelfTests::default(),
+            statistics: Statistics::default(),
             access: AccessCell::default(),
             medium: Medium::default(),
             memory: None,
@@ -61,6 +79,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// The same unit with a memory that outlives the process.
     pub fn with_memory(self, memory: Arc<dyn UnitMemory>) -> Self {
         Self { memory: Some(memory), ..self }
+    }
+
+    /// The same unit with the host's clock.
+    pub fn with_clock(self, clock: HostClock) -> Self {
+        Self { clock: DeviceClock::new(clock), ..self }
     }
 
     /// What outlives the process, if anything does.
@@ -115,6 +138,36 @@ impl<D: BlockDevice> LogicalUnit<D> {
         &self.modes
     }
 
+    /// The buffers of WRITE BUFFER.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// The time.
+    pub fn clock(&self) -> &DeviceClock {
+        &self.clock
+    }
+
+    /// Identifying information.
+    pub fn identifying(&self) -> &Identifying {
+        &self.identifying
+    }
+
+    /// Command priorities of nexuses.
+    pub fn priorities(&self) -> &Priorities {
+        &self.priorities
+    }
+
+    /// Self-tests.
+    pub fn self_tests(&self) -> &SelfTests {
+        &self.self_tests
+    }
+
+    /// What is counted.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
     /// The medium.
     pub fn medium(&self) -> &Medium {
         &self.medium
@@ -123,6 +176,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// The access state.
     pub fn access_state(&self) -> AccessState {
         self.access.get()
+    }
+
+    /// Whether the access state was ever changed.
+    pub fn was_access_changed(&self) -> bool {
+        self.access.was_changed()
     }
 
     /// Changes the access state and tells every nexus (SPC-5 5.18.2.9).

@@ -21,13 +21,18 @@ pub mod fields;
 
 mod blocks;
 mod compare_and_write;
+mod data_buffer;
 mod designators;
 mod device_fault;
 mod gates;
 mod get_lba_status;
 mod inquiry;
 mod limits;
+mod log_pages;
+mod log_select;
+mod log_sense;
 mod mode_pages;
+mod mode_saving;
 mod mode_select;
 mod mode_sense;
 mod persistent_parameters;

@@ -144,6 +144,8 @@ pub enum LengthField {
     U8(usize),
     /// Two bytes.
     U16(usize),
+    /// Three bytes.
+    U24(usize),
     /// Four bytes.
     U32(usize),
 }
@@ -154,6 +156,7 @@ impl LengthField {
         match self {
             Self::U8(at) => u64::from(cdb.u8(at)),
             Self::U16(at) => u64::from(cdb.u16(at)),
+            Self::U24(at) => u64::from(cdb.u24(at)),
             Self::U32(at) => u64::from(cdb.u32(at)),
         }
     }
