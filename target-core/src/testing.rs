@@ -2,6 +2,7 @@
 
 use crate::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
 use crate::lun::identity::Identity;
+use crate::lun::memory::{Document, MemoryError, Remembering, UnitMemory};
 use crate::lun::target::TargetDevice;
 use crate::lun::unit::{LogicalUnit, UnitConfig};
 use crate::payload::Payload;
@@ -11,9 +12,10 @@ use crate::scsi::command::{
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{Asc, SenseKey, Status};
 use bytes::Bytes;
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -171,6 +173,29 @@ impl BlockDevice for RamDevice {
         self.mapped.lock().unwrap().resize(size as usize / CELL, false);
         self.geometry.lock().unwrap().size = size;
         Ok(())
+    }
+}
+
+/// A unit's memory that can be told to fail.
+#[derive(Default)]
+pub struct RamMemory {
+    pub documents: Mutex<HashMap<Document, Bytes>>,
+    pub fails: AtomicBool,
+}
+
+impl UnitMemory for RamMemory {
+    fn recall(&self, document: Document) -> Remembering<'_, Option<Bytes>> {
+        Box::pin(async move { Ok(self.documents.lock().unwrap().get(&document).cloned()) })
+    }
+
+    fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
+        Box::pin(async move {
+            if self.fails.load(Ordering::SeqCst) {
+                return Err(MemoryError::Store("told to fail".into()));
+            }
+            self.documents.lock().unwrap().insert(document, contents);
+            Ok(())
+        })
     }
 }
 
