@@ -181,6 +181,16 @@ impl BlockDevice for RamDevice {
 pub struct RamMemory {
     pub documents: Mutex<HashMap<Document, Bytes>>,
     pub fails: AtomicBool,
+    held: Mutex<(bool, Vec<Waker>)>,
+}
+
+impl RamMemory {
+    /// Makes what is to be kept wait, or lets it go on.
+    pub fn hold(&self, hold: bool) {
+        let mut held = self.held.lock().unwrap();
+        held.0 = hold;
+        held.1.drain(..).for_each(Waker::wake);
+    }
 }
 
 impl UnitMemory for RamMemory {
@@ -190,6 +200,15 @@ impl UnitMemory for RamMemory {
 
     fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
         Box::pin(async move {
+            poll_fn(|context| {
+                let mut held = self.held.lock().unwrap();
+                if held.0 {
+                    held.1.push(context.waker().clone());
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            })
+            .await;
             if self.fails.load(Ordering::SeqCst) {
                 return Err(MemoryError::Store("told to fail".into()));
             }

@@ -1,7 +1,7 @@
 //! Sequences of everything that concerns reservations, against the oracle: how each command ends, what READ KEYS, READ RESERVATION, READ
 //! FULL STATUS and REPORT CAPABILITIES tell, who is told what, and who may read and write.
 
-use super::oracle::{Oracle, Out, PORTS, Verdict, Who};
+use super::oracle::{Oracle, Out, PORTS, Told, Verdict, Who};
 use crate::lun::target::TargetDevice;
 use crate::lun::unit::LogicalUnit;
 use crate::scsi::command::{
@@ -187,7 +187,7 @@ impl World {
     }
 
     /// All that is to be told, by nexus; it is taken thereby.
-    fn attentions(&self) -> Vec<(Who, (u8, u8))> {
+    fn attentions(&self) -> Vec<Told> {
         let mut all = Vec::new();
         for (who, nexus) in &self.nexuses {
             while let Some(condition) = self.unit.attentions().take(nexus.id, |_| true) {
@@ -205,9 +205,9 @@ impl World {
 }
 
 /// Who: key, holder and type, as READ FULL STATUS tells it.
-type Status3 = BTreeMap<(u16, String), (u64, bool, u8)>;
+type FullStatus = BTreeMap<(u16, String), (u64, bool, u8)>;
 
-fn full_status(data: &[u8]) -> Status3 {
+fn full_status(data: &[u8]) -> FullStatus {
     let mut rest = &data[8..];
     let mut all = BTreeMap::new();
     while !rest.is_empty() {
@@ -226,7 +226,7 @@ fn full_status(data: &[u8]) -> Status3 {
 
 /// All that can be seen from outside.
 fn compare(world: &World, oracle: &Oracle) -> Result<(), TestCaseError> {
-    for (who, _) in &world.nexuses {
+    for who in world.nexuses.keys() {
         let (reads, writes) = oracle.access(*who);
         let verdict = |allowed| if allowed { Verdict::Good } else { Verdict::Conflict };
         let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
@@ -263,7 +263,7 @@ fn compare(world: &World, oracle: &Oracle) -> Result<(), TestCaseError> {
     prop_assert_eq!(&capabilities[..], &[0, 8, 0x1c | persistent, 0x90 | active, 0xea, 0x01, 0, 0]);
 
     let kind = oracle.reserved.map_or(0, |(kind, _)| kind);
-    let expected: Status3 = oracle
+    let expected: FullStatus = oracle
         .registered
         .iter()
         .map(|(who, key)| {

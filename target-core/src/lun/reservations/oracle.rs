@@ -4,6 +4,12 @@
 /// An I_T nexus: number of the initiator, RELATIVE TARGET PORT IDENTIFIER.
 pub type Who = (u8, u16);
 
+/// A unit attention condition, and whom it is for.
+pub type Told = (Who, (u8, u8));
+
+/// Registrations and the reservation.
+type Lasting = (Vec<(Who, u64)>, Option<(u8, Who)>);
+
 /// All target ports.
 pub const PORTS: [u16; 2] = [1, 2];
 
@@ -66,7 +72,7 @@ pub struct Oracle {
     pub has_memory: bool,
     pub store_fails: bool,
     pub in_doubt: bool,
-    pub told: Vec<(Who, (u8, u8))>,
+    pub told: Vec<Told>,
 }
 
 impl Oracle {
@@ -106,7 +112,7 @@ impl Oracle {
         Some((if self.all_hold() { 0 } else { self.key_of(holder).unwrap() }, kind))
     }
 
-    fn lasting(&self) -> Option<(Vec<(Who, u64)>, Option<(u8, Who)>)> {
+    fn lasting(&self) -> Option<Lasting> {
         let mut registered = self.registered.clone();
         registered.sort_unstable();
         // Types 7 and 8 have no holder to remember.
@@ -148,7 +154,7 @@ impl Oracle {
     }
 
     /// Runs a command; gives how it ends and who is told what.
-    pub fn out(&mut self, out: &Out) -> (Verdict, Vec<(Who, (u8, u8))>) {
+    pub fn out(&mut self, out: &Out) -> (Verdict, Vec<Told>) {
         if self.legacy.is_some() {
             return (Verdict::Conflict, Vec::new());
         }
