@@ -15,7 +15,7 @@ use bytes::Bytes;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -176,12 +176,22 @@ impl BlockDevice for RamDevice {
     }
 }
 
-/// A memory that outlives units, not the test.
+/// A memory that outlives units, not the test, and can be told to fail or to wait.
 #[derive(Default)]
 pub struct RamMemory {
-    documents: Mutex<HashMap<Document, Bytes>>,
+    pub documents: Mutex<HashMap<Document, Bytes>>,
     /// Every operation fails with this.
     pub error: Mutex<Option<MemoryError>>,
+    held: Mutex<(bool, Vec<Waker>)>,
+}
+
+impl RamMemory {
+    /// Makes what is to be kept wait, or lets it go on.
+    pub fn hold(&self, hold: bool) {
+        let mut held = self.held.lock().unwrap();
+        held.0 = hold;
+        held.1.drain(..).for_each(Waker::wake);
+    }
 }
 
 impl UnitMemory for RamMemory {
@@ -196,6 +206,15 @@ impl UnitMemory for RamMemory {
 
     fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
         Box::pin(async move {
+            poll_fn(|context| {
+                let mut held = self.held.lock().unwrap();
+                if held.0 {
+                    held.1.push(context.waker().clone());
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            })
+            .await;
             match self.error.lock().unwrap().clone() {
                 Some(error) => Err(error),
                 None => {
