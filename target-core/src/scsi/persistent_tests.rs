@@ -5,14 +5,13 @@ use super::asc;
 use super::command::{Command, DeviceServer, Nexus, Outcome, TaskTag};
 use super::sense::{Asc, SenseKey, SenseSpecific, Status};
 use super::transport_id::encode;
-use crate::lun::memory::Document;
+use crate::lun::memory::{Document, MemoryError};
 use crate::lun::reservations::registrant::InitiatorPort;
 use crate::lun::reservations::state::MOST_REGISTRATIONS;
 use crate::lun::unit::LogicalUnit;
 use crate::testing::{Bench, RamDevice, RamMemory, config, finish, nexus, poll, sense_of};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
@@ -346,14 +345,14 @@ fn what_an_abort_meets_waiting_has_no_effect() {
 #[test]
 fn nothing_is_written_that_need_not_be() {
     let (bench, memory) = with_memory();
-    memory.fails.store(true, Ordering::SeqCst);
+    *memory.error.lock().unwrap() = Some(MemoryError::Store("told to fail".into()));
     // Neither of these has to outlive the process.
     assert_eq!(run(&bench, &bench.nexus, out(0, 0, 0, 1, 0)), Status::Good);
     assert_eq!(run(&bench, &bench.nexus, out(1, 1, 1, 0, 0)), Status::Good);
     let (cdb, list) = out(0, 0, 1, 2, 1);
     bench.fails(&cdb, &list, SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE);
     assert_eq!(bench.unit.reservations().state().reservation_key(), 1, "the old key");
-    memory.fails.store(false, Ordering::SeqCst);
+    *memory.error.lock().unwrap() = None;
     assert_eq!(run(&bench, &bench.nexus, (cdb, list)), Status::Good);
     let kept = memory.documents.lock().unwrap().get(&Document::Reservations).cloned().unwrap();
     assert!(String::from_utf8(kept.to_vec()).unwrap().contains("0x0000000000000002"));

@@ -2,6 +2,7 @@
 //! FULL STATUS and REPORT CAPABILITIES tell, who is told what, and who may read and write.
 
 use super::oracle::{Oracle, Out, PORTS, Told, Verdict, Who};
+use crate::lun::memory::MemoryError;
 use crate::lun::target::TargetDevice;
 use crate::lun::unit::LogicalUnit;
 use crate::scsi::command::{
@@ -14,7 +15,6 @@ use crate::testing::{Bench, RamDevice, RamMemory, config, finish};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 const INITIATORS: u8 = 3;
 
@@ -138,7 +138,7 @@ impl World {
         finish(unit.recall_reservations()).unwrap();
         let unit = Arc::new(unit);
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
-        target.set_ports(PORTS);
+        target.set_ports(PORTS.map(|port| (port, port)));
         target.add_unit(0, unit.clone());
         Self { target, unit, memory, nexuses: BTreeMap::new(), next_id: 1 }
     }
