@@ -37,6 +37,7 @@ pub enum ApplyError {
 pub struct Control {
     node: Arc<Node<TargetDevice<Device>>>,
     backends: BackendContext,
+    workers: Workers,
     listeners: Listeners<TargetDevice<Device>>,
     /// By IQN.
     targets: HashMap<String, OpenTarget>,
@@ -53,9 +54,9 @@ impl Control {
             metrics,
         );
         let workers = Workers::start(usize::try_from(configured.workers).unwrap_or(0))?;
-        let listeners = Listeners::new(Arc::clone(&node), workers);
+        let listeners = Listeners::new(Arc::clone(&node), workers.clone());
         let backends = BackendContext::new(configured.io_deadline);
-        Ok(Self { node, backends, listeners, targets: HashMap::new() })
+        Ok(Self { node, backends, workers, listeners, targets: HashMap::new() })
     }
 
     /// The node.
@@ -146,7 +147,8 @@ impl Control {
             match device {
                 Ok(device) => {
                     if let Some(open) = self.targets.get_mut(&*wanted.iqn) {
-                        open.add(wanted, lun, device, self.node.metrics());
+                        let spawner = Arc::new(self.workers.clone());
+                        open.add(wanted, lun, device, spawner, self.node.metrics());
                     }
                 }
                 Err(error) => failed.push(volume_error(wanted, lun.number, error)),
@@ -170,7 +172,7 @@ impl Control {
         self.listeners.close();
     }
 
-    /// Puts all that was written onto stable storage; tells how many units could not.
+    /// Ends the work in the background and puts all that was written onto stable storage; tells how many units could not.
     pub async fn flush(&self) -> usize {
         let flush = |target: &OpenTarget| {
             let name = Arc::clone(target.device.server.name());
@@ -178,6 +180,8 @@ impl Control {
             async move {
                 let mut failed = 0;
                 for (lun, unit) in units.iter() {
+                    unit.background().close();
+                    unit.background().ended().await;
                     if let Err(error) = unit.device().flush().await {
                         tracing::error!(target = %name, lun, %error, "flush failed");
                         failed += 1;

@@ -6,6 +6,7 @@ use crate::server::catalog::ServedDevice;
 use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
 use glint_target_core::device::{BlockDevice, DeviceError};
+use glint_target_core::lun::background::Spawner;
 use glint_target_core::lun::identity::Identity;
 use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
@@ -84,7 +85,14 @@ impl OpenTarget {
     }
 
     /// Serves a device as a unit.
-    pub(super) fn add(&mut self, target: &TargetConfig, lun: LunConfig, device: Device, metrics: &Metrics) {
+    pub(super) fn add(
+        &mut self,
+        target: &TargetConfig,
+        lun: LunConfig,
+        device: Device,
+        spawner: Arc<dyn Spawner>,
+        metrics: &Metrics,
+    ) {
         let names = target.identity(&lun);
         let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
         let config = UnitConfig {
@@ -103,7 +111,8 @@ impl OpenTarget {
             volumes.sort_by_key(|(number, _)| *number);
             volumes
         });
-        self.device.server.add_unit(lun.number, Arc::new(LogicalUnit::new(config, device)));
+        let unit = LogicalUnit::new(config, device).with_spawner(spawner);
+        self.device.server.add_unit(lun.number, Arc::new(unit));
         self.luns.insert(lun.number, lun);
     }
 

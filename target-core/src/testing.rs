@@ -1,6 +1,7 @@
 //! Test doubles: a device in memory that can be told to fail or to hang, and a target around it that is driven without an executor.
 
 use crate::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
+use crate::lun::background::{Spawner, Work};
 use crate::lun::identity::Identity;
 use crate::lun::target::TargetDevice;
 use crate::lun::unit::{LogicalUnit, UnitConfig};
@@ -197,7 +198,7 @@ pub fn config(block_size: u32) -> UnitConfig {
 }
 
 /// Polls a future once.
-pub fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+pub fn poll<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -210,6 +211,37 @@ pub fn finish<F: Future>(future: F) -> F::Output {
         }
     }
     panic!("the future does not come to an end");
+}
+
+/// Runs work in the background a step at a time, when it is told to.
+#[derive(Default)]
+pub struct Crew(Mutex<Vec<Work>>);
+
+impl Crew {
+    /// Polls every piece of work once; tells how many are left.
+    pub fn step(&self) -> usize {
+        let mut work = std::mem::take(&mut *self.0.lock().unwrap());
+        work.retain_mut(|work| poll(work.as_mut()).is_pending());
+        let mut all = self.0.lock().unwrap();
+        all.append(&mut work);
+        all.len()
+    }
+
+    /// Polls until nothing is left, which has to come without anybody's help.
+    pub fn finish(&self) {
+        assert!((0..1_000_000).any(|_| self.step() == 0), "the work does not come to an end");
+    }
+
+    /// Drops all work unfinished.
+    pub fn dismiss(&self) {
+        self.0.lock().unwrap().clear();
+    }
+}
+
+impl Spawner for Crew {
+    fn spawn(&self, work: Work) {
+        self.0.lock().unwrap().push(work);
+    }
 }
 
 /// A target with unit 0, and nexus 1 whose first unit attention is over.
@@ -225,8 +257,18 @@ impl Bench {
     }
 
     pub fn with(config: UnitConfig, device: RamDevice) -> Self {
+        Self::around(LogicalUnit::new(config, device))
+    }
+
+    /// With a crew for work in the background.
+    pub fn with_crew(config: UnitConfig, device: RamDevice) -> (Self, Arc<Crew>) {
+        let crew = Arc::new(Crew::default());
+        (Self::around(LogicalUnit::new(config, device).with_spawner(crew.clone())), crew)
+    }
+
+    fn around(unit: LogicalUnit<RamDevice>) -> Self {
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
-        let unit = Arc::new(LogicalUnit::new(config, device));
+        let unit = Arc::new(unit);
         assert!(target.add_unit(0, unit.clone()).is_none());
         let bench = Self { target, unit, nexus: nexus(1) };
         bench.login(&bench.nexus);

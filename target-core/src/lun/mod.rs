@@ -3,6 +3,7 @@
 
 pub mod alua;
 pub mod attention;
+pub mod background;
 pub mod claim;
 pub mod identity;
 mod manage;

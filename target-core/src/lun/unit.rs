@@ -2,6 +2,7 @@
 
 use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
+use super::background::{Background, Spawner};
 use super::identity::Identity;
 use super::medium::Medium;
 use super::memory::UnitMemory;
@@ -38,6 +39,7 @@ pub struct LogicalUnit<D> {
     access: AccessCell,
     medium: Medium,
     memory: Option<Arc<dyn UnitMemory>>,
+    background: Background,
 }
 
 impl<D: BlockDevice> LogicalUnit<D> {
@@ -54,12 +56,23 @@ impl<D: BlockDevice> LogicalUnit<D> {
             access: AccessCell::default(),
             medium: Medium::default(),
             memory: None,
+            background: Background::default(),
         }
     }
 
     /// The same unit with a memory that outlives the process.
     pub fn with_memory(self, memory: Arc<dyn UnitMemory>) -> Self {
         Self { memory: Some(memory), ..self }
+    }
+
+    /// The same unit with somebody who runs its work in the background.
+    pub fn with_spawner(self, spawner: Arc<dyn Spawner>) -> Self {
+        Self { background: Background::new(spawner), ..self }
+    }
+
+    /// Work that goes on after its command has ended.
+    pub fn background(&self) -> &Background {
+        &self.background
     }
 
     /// What outlives the process, if anything does.
@@ -150,8 +163,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
         self.device.capabilities().volatile_cache && !self.modes.get().wce
     }
 
-    /// Ready when every task that is in the set now has left it: then nothing that was asked of the device before is under way.
+    /// Ends the work in the background. Ready when it has ended, and every task that is in the set now has left it: then nothing that was
+    /// asked of the device before is under way.
     pub async fn settled(&self) {
+        self.background.close();
         self.tasks.gone(self.tasks.present()).await;
+        self.background.ended().await;
     }
 }

@@ -23,6 +23,7 @@ mod blocks;
 mod compare_and_write;
 mod designators;
 mod device_fault;
+mod effort;
 mod gates;
 mod get_lba_status;
 mod inquiry;

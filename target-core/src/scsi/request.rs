@@ -106,7 +106,7 @@ impl<'a, D: BlockDevice> Request<'a, D> {
 }
 
 /// Pending once, woken at once.
-async fn yield_now() {
+pub(super) async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|context| {
         if yielded {
