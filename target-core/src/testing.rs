@@ -3,6 +3,7 @@
 use crate::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
 use crate::lun::background::{Spawner, Work};
 use crate::lun::identity::Identity;
+use crate::lun::memory::{Document, MemoryError, Remembering, UnitMemory};
 use crate::lun::target::TargetDevice;
 use crate::lun::unit::{LogicalUnit, UnitConfig};
 use crate::payload::Payload;
@@ -12,9 +13,10 @@ use crate::scsi::command::{
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{Asc, SenseKey, Status};
 use bytes::Bytes;
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -48,6 +50,7 @@ impl RamDevice {
                 write_zeroes: true,
                 allocation_map: true,
                 max_transfer: 64 * 1024,
+                atomic_write: 4096,
             },
             geometry: Mutex::new(Geometry { size: size as u64, physical_block: 4096, optimal_io: 0 }),
             error: Mutex::default(),
@@ -244,6 +247,46 @@ impl Spawner for Crew {
     }
 }
 
+/// Documents that outlive a unit.
+#[derive(Default)]
+pub struct MemoryDouble {
+    documents: Mutex<HashMap<Document, Bytes>>,
+    refuses: AtomicBool,
+}
+
+impl MemoryDouble {
+    /// What is kept of a document.
+    pub fn document(&self, document: Document) -> Bytes {
+        self.documents.lock().unwrap().get(&document).cloned().unwrap_or_default()
+    }
+
+    /// Makes everything fail, or no longer.
+    pub fn refuse(&self, refuses: bool) {
+        self.refuses.store(refuses, Ordering::SeqCst);
+    }
+
+    fn answer<T>(&self, answer: impl FnOnce() -> T) -> Result<T, MemoryError> {
+        match self.refuses.load(Ordering::SeqCst) {
+            true => Err(MemoryError::Store("told to refuse".into())),
+            false => Ok(answer()),
+        }
+    }
+}
+
+impl UnitMemory for MemoryDouble {
+    fn recall(&self, document: Document) -> Remembering<'_, Option<Bytes>> {
+        Box::pin(async move { self.answer(|| self.documents.lock().unwrap().get(&document).cloned()) })
+    }
+
+    fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
+        Box::pin(async move {
+            self.answer(|| {
+                self.documents.lock().unwrap().insert(document, contents);
+            })
+        })
+    }
+}
+
 /// A target with unit 0, and nexus 1 whose first unit attention is over.
 pub struct Bench {
     pub target: TargetDevice<RamDevice>,
@@ -266,7 +309,7 @@ impl Bench {
         (Self::around(LogicalUnit::new(config, device).with_spawner(crew.clone())), crew)
     }
 
-    fn around(unit: LogicalUnit<RamDevice>) -> Self {
+    pub fn around(unit: LogicalUnit<RamDevice>) -> Self {
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
         let unit = Arc::new(unit);
         assert!(target.add_unit(0, unit.clone()).is_none());

@@ -5,6 +5,7 @@ pub mod alua;
 pub mod attention;
 pub mod background;
 pub mod claim;
+pub mod condition;
 pub mod identity;
 mod manage;
 pub mod medium;

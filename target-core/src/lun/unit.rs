@@ -3,6 +3,7 @@
 use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
 use super::background::{Background, Spawner};
+use super::condition::Condition;
 use super::identity::Identity;
 use super::medium::Medium;
 use super::memory::UnitMemory;
@@ -40,6 +41,7 @@ pub struct LogicalUnit<D> {
     medium: Medium,
     memory: Option<Arc<dyn UnitMemory>>,
     background: Background,
+    condition: Condition,
 }
 
 impl<D: BlockDevice> LogicalUnit<D> {
@@ -57,6 +59,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             medium: Medium::default(),
             memory: None,
             background: Background::default(),
+            condition: Condition::default(),
         }
     }
 
@@ -73,6 +76,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// Work that goes on after its command has ended.
     pub fn background(&self) -> &Background {
         &self.background
+    }
+
+    /// Whether the medium can be used.
+    pub fn condition(&self) -> &Condition {
+        &self.condition
     }
 
     /// What outlives the process, if anything does.

@@ -151,6 +151,30 @@ pub async fn write_bytes<D: BlockDevice>(
     Ok(())
 }
 
+/// Writes the OR of what is at an offset in bytes and of data.
+pub async fn or_bytes<D: BlockDevice>(
+    effort: &impl Effort<D>,
+    start: u64,
+    data: &Payload,
+    fua: bool,
+) -> Result<(), Fault> {
+    let fua = fua || effort.unit().writes_through();
+    for step in steps(0..data.len() as u64, memory_step(effort)) {
+        effort.go_on()?;
+        let at = start + step.start..start + step.end;
+        let mut stored = read_step(effort, &at).await?.to_vec();
+        let piece = data.slice(step.start as usize, stored.len());
+        let mut rest = stored.as_mut_slice();
+        for sent in piece.pieces() {
+            let (own, after) = rest.split_at_mut(sent.len().min(rest.len()));
+            own.iter_mut().zip(sent).for_each(|(own, sent)| *own |= sent);
+            rest = after;
+        }
+        effort.unit().device().write(at.start, &Payload::from(stored), fua).await.map_err(on_write)?;
+    }
+    Ok(())
+}
+
 /// Writes one block over and over.
 pub async fn write_repeated<D: BlockDevice>(
     effort: &impl Effort<D>,
