@@ -62,11 +62,8 @@ fn boots_a_machine_from_a_volume() {
     let tftp = glint.dir().join("tftp");
     fs::create_dir(&tftp).unwrap();
     let port = glint.portal().port();
-    fs::write(
-        tftp.join("boot.ipxe"),
-        format!("#!ipxe\nsanboot iscsi:10.0.2.2::{port}::{IQN_BASE}:disk\n"),
-    )
-    .unwrap();
+    fs::write(tftp.join("boot.ipxe"), format!("#!ipxe\nsanboot iscsi:10.0.2.2::{port}::{IQN_BASE}:disk\n"))
+        .unwrap();
     let mut machine = Process::start(
         Command::new("qemu-system-x86_64")
             .args(["-machine", "pc,graphics=off", "-accel", "tcg", "-m", "64", "-boot", "n"])

@@ -1,6 +1,7 @@
 //! Test doubles: a device in memory that can be told to fail or to hang, and a target around it that is driven without an executor.
 
 use crate::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
+use crate::lun::background::{Spawner, Work};
 use crate::lun::identity::Identity;
 use crate::lun::memory::{Document, MemoryError, Remembering, UnitMemory};
 use crate::lun::target::TargetDevice;
@@ -15,7 +16,7 @@ use bytes::Bytes;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -49,6 +50,7 @@ impl RamDevice {
                 write_zeroes: true,
                 allocation_map: true,
                 max_transfer: 64 * 1024,
+                atomic_write: 4096,
             },
             geometry: Mutex::new(Geometry { size: size as u64, physical_block: 4096, optimal_io: 0 }),
             error: Mutex::default(),
@@ -249,7 +251,7 @@ pub fn config(block_size: u32) -> UnitConfig {
 }
 
 /// Polls a future once.
-pub fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+pub fn poll<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -262,6 +264,77 @@ pub fn finish<F: Future>(future: F) -> F::Output {
         }
     }
     panic!("the future does not come to an end");
+}
+
+/// Runs work in the background a step at a time, when it is told to.
+#[derive(Default)]
+pub struct Crew(Mutex<Vec<Work>>);
+
+impl Crew {
+    /// Polls every piece of work once; tells how many are left.
+    pub fn step(&self) -> usize {
+        let mut work = std::mem::take(&mut *self.0.lock().unwrap());
+        work.retain_mut(|work| poll(work.as_mut()).is_pending());
+        let mut all = self.0.lock().unwrap();
+        all.append(&mut work);
+        all.len()
+    }
+
+    /// Polls until nothing is left, which has to come without anybody's help.
+    pub fn finish(&self) {
+        assert!((0..1_000_000).any(|_| self.step() == 0), "the work does not come to an end");
+    }
+
+    /// Drops all work unfinished.
+    pub fn dismiss(&self) {
+        self.0.lock().unwrap().clear();
+    }
+}
+
+impl Spawner for Crew {
+    fn spawn(&self, work: Work) {
+        self.0.lock().unwrap().push(work);
+    }
+}
+
+/// Documents that outlive a unit.
+#[derive(Default)]
+pub struct MemoryDouble {
+    documents: Mutex<HashMap<Document, Bytes>>,
+    refuses: AtomicBool,
+}
+
+impl MemoryDouble {
+    /// What is kept of a document.
+    pub fn document(&self, document: Document) -> Bytes {
+        self.documents.lock().unwrap().get(&document).cloned().unwrap_or_default()
+    }
+
+    /// Makes everything fail, or no longer.
+    pub fn refuse(&self, refuses: bool) {
+        self.refuses.store(refuses, Ordering::SeqCst);
+    }
+
+    fn answer<T>(&self, answer: impl FnOnce() -> T) -> Result<T, MemoryError> {
+        match self.refuses.load(Ordering::SeqCst) {
+            true => Err(MemoryError::Store("told to refuse".into())),
+            false => Ok(answer()),
+        }
+    }
+}
+
+impl UnitMemory for MemoryDouble {
+    fn recall(&self, document: Document) -> Remembering<'_, Option<Bytes>> {
+        Box::pin(async move { self.answer(|| self.documents.lock().unwrap().get(&document).cloned()) })
+    }
+
+    fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
+        Box::pin(async move {
+            self.answer(|| {
+                self.documents.lock().unwrap().insert(document, contents);
+            })
+        })
+    }
 }
 
 /// A target with unit 0, and nexus 1 whose first unit attention is over.
@@ -285,6 +358,12 @@ impl Bench {
         let unit = LogicalUnit::new(config, device).with_memory(memory);
         finish(unit.restore_mode_parameters()).unwrap();
         Self::serving(unit)
+    }
+
+    /// With a crew for work in the background.
+    pub fn with_crew(config: UnitConfig, device: RamDevice) -> (Self, Arc<Crew>) {
+        let crew = Arc::new(Crew::default());
+        (Self::serving(LogicalUnit::new(config, device).with_spawner(crew.clone())), crew)
     }
 
     pub fn serving(unit: LogicalUnit<RamDevice>) -> Self {

@@ -3,9 +3,11 @@
 
 pub mod alua;
 pub mod attention;
+pub mod background;
 pub mod buffers;
 pub mod claim;
 pub mod clock;
+pub mod condition;
 pub mod identifying;
 pub mod identity;
 mod manage;

@@ -2,8 +2,10 @@
 
 use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
+use super::background::{Background, Spawner};
 use super::buffers::Buffers;
 use super::clock::{DeviceClock, HostClock};
+use super::condition::Condition;
 use super::identifying::Identifying;
 use super::identity::Identity;
 use super::medium::Medium;
@@ -51,6 +53,8 @@ pub struct LogicalUnit<D> {
     access: AccessCell,
     medium: Medium,
     memory: Option<Arc<dyn UnitMemory>>,
+    background: Background,
+    condition: Condition,
 }
 
 impl<D: BlockDevice> LogicalUnit<D> {
@@ -73,6 +77,8 @@ impl<D: BlockDevice> LogicalUnit<D> {
             access: AccessCell::default(),
             medium: Medium::default(),
             memory: None,
+            background: Background::default(),
+            condition: Condition::default(),
         }
     }
 
@@ -86,14 +92,36 @@ impl<D: BlockDevice> LogicalUnit<D> {
         Self { clock: DeviceClock::new(clock), ..self }
     }
 
+    /// The same unit with somebody who runs its work in the background.
+    pub fn with_spawner(self, spawner: Arc<dyn Spawner>) -> Self {
+        Self { background: Background::new(spawner), ..self }
+    }
+
+    /// Work that goes on after its command has ended.
+    pub fn background(&self) -> &Background {
+        &self.background
+    }
+
+    /// Whether the medium can be used.
+    pub fn condition(&self) -> &Condition {
+        &self.condition
+    }
+
     /// What outlives the process, if anything does.
     pub fn memory(&self) -> Option<&Arc<dyn UnitMemory>> {
         self.memory.as_ref()
     }
 
-    /// Takes up the reservations that were kept the last time, which has to be done before it is served. Where this fails it must not be
-    /// served: nobody knows whom it has to keep out.
-    pub async fn recall_reservations(&self) -> Result<(), MemoryError> {
+    /// Takes up what was kept the last time, which has to be done before it is served. Where this fails it must not be served: nobody
+    /// knows whom it has to keep out, or how it was set.
+    pub async fn recall(&self) -> Result<(), (Document, MemoryError)> {
+        self.recall_reservations().await.map_err(|error| (Document::Reservations, error))?;
+        self.restore_mode_parameters().await.map_err(|error| (Document::ModeParameters, error))?;
+        let information = self.restore_identifying_information().await;
+        information.map_err(|error| (Document::IdentifyingInformation, error))
+    }
+
+    async fn recall_reservations(&self) -> Result<(), MemoryError> {
         let Some(memory) = &self.memory else { return Ok(()) };
         if let Some(kept) = memory.recall(Document::Reservations).await? {
             let (state, notebook) = document::decode(&kept).map_err(MemoryError::Damaged)?;
@@ -226,8 +254,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
         self.device.capabilities().volatile_cache && !self.modes.get().wce
     }
 
-    /// Ready when every task that is in the set now has left it: then nothing that was asked of the device before is under way.
+    /// Ends the work in the background. Ready when it has ended, and every task that is in the set now has left it: then nothing that was
+    /// asked of the device before is under way.
     pub async fn settled(&self) {
+        self.background.close();
         self.tasks.gone(self.tasks.present()).await;
+        self.background.ended().await;
     }
 }

@@ -35,7 +35,7 @@ pub async fn run<D: BlockDevice>(
     });
     task.started().await;
     let result = serve(target, unit, nexus, command, row, &task).await;
-    let data_out_wanted = row.map_or(0, |row| row.data_out(cdb, unit.block_size()));
+    let data_out_wanted = row.map_or(0, |row| row.data_out(cdb, &command.data_out, unit.block_size()));
     conclude(unit, nexus.id, result, task.finish(), data_out_wanted)
 }
 

@@ -8,16 +8,20 @@ use super::sense_format::{SenseFormat, render};
 use crate::device::BlockDevice;
 use crate::lun::unit::LogicalUnit;
 
-/// Tells, and clears, a unit attention; otherwise whether there is a medium, and an informational exception.
+/// Tells, and clears, a unit attention; otherwise whether there is a medium, how far formatting or sanitizing it is, and an informational
+/// exception.
 pub fn request_sense<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
     let unit = request.unit;
     let sense = match unit.attentions().take(request.nexus.id, |_| true) {
         Some(condition) => Sense::new(SenseKey::UnitAttention, condition),
         None if !unit.medium().is_loaded() => Sense::new(SenseKey::NotReady, asc::MEDIUM_NOT_PRESENT),
-        None if has_exception_on_request(unit) => {
-            Sense::new(SenseKey::NoSense, asc::FAILURE_PREDICTION_THRESHOLD_EXCEEDED_FALSE)
-        }
-        None => Sense::new(SenseKey::NoSense, asc::NO_ADDITIONAL_SENSE),
+        None => match unit.condition().sense() {
+            Some(sense) => sense,
+            None if has_exception_on_request(unit) => {
+                Sense::new(SenseKey::NoSense, asc::FAILURE_PREDICTION_THRESHOLD_EXCEEDED_FALSE)
+            }
+            None => Sense::new(SenseKey::NoSense, asc::NO_ADDITIONAL_SENSE),
+        },
     };
     Ok(Reply::data(render(&sense, format(request.cdb().bit(1, 0))).to_vec()))
 }

@@ -135,7 +135,7 @@ impl World {
         if let Some(memory) = &memory {
             unit = unit.with_memory(memory.clone());
         }
-        finish(unit.recall_reservations()).unwrap();
+        finish(unit.recall()).unwrap();
         let unit = Arc::new(unit);
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
         target.set_ports(PORTS.map(|port| (port, port)));

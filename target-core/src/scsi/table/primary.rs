@@ -2,6 +2,7 @@
 
 use super::Table;
 use crate::device::BlockDevice;
+use crate::lun::condition::UpkeepRule;
 use crate::scsi::row::{
     AccessClass, AttentionRule, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
 };
@@ -30,6 +31,7 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Exempt,
             access: AccessClass::Any,
             attention: AttentionRule::Own,
+            upkeep: UpkeepRule::Pass,
             handler: Handler::Now(request_sense::request_sense),
             ..Self::ANSWER
         },
@@ -41,6 +43,7 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Exempt,
             access: AccessClass::Any,
             attention: AttentionRule::Exempt,
+            upkeep: UpkeepRule::Pass,
             handler: Handler::Now(inquiry::inquiry),
             ..Self::ANSWER
         },
@@ -156,6 +159,7 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Exempt,
             access: AccessClass::Any,
             attention: AttentionRule::Exempt,
+            upkeep: UpkeepRule::Pass,
             handler: Handler::Now(report_luns::report_luns),
             ..Self::ANSWER
         },
