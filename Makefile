@@ -39,6 +39,7 @@ test: build test-deps ## run every test, those against real clients and a real G
 lint: ## check formatting and lints, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo metadata --locked --format-version 1 --manifest-path fuzz/cargo-fuzz/Cargo.toml >/dev/null
 
 # libFuzzer with coverage feedback, on the ordinary toolchain: no sanitizer, since target-core has no unsafe code. What is found
 # stays in the target directory; copy what is worth keeping to fuzz/corpus, which `make test` replays.
