@@ -19,6 +19,7 @@ use crate::device::BlockDevice;
 use crate::scsi::asc;
 use crate::scsi::command::Nexus;
 use crate::scsi::mode_values::ModeCell;
+use crate::scsi::overhaul;
 use std::sync::Arc;
 
 /// What a unit is made with.
@@ -114,11 +115,12 @@ impl<D: BlockDevice> LogicalUnit<D> {
 
     /// Takes up what was kept the last time, which has to be done before it is served. Where this fails it must not be served: nobody
     /// knows whom it has to keep out, or how it was set.
-    pub async fn recall(&self) -> Result<(), (Document, MemoryError)> {
+    pub async fn recall(self: &Arc<Self>) -> Result<(), (Document, MemoryError)> {
         self.recall_reservations().await.map_err(|error| (Document::Reservations, error))?;
         self.restore_mode_parameters().await.map_err(|error| (Document::ModeParameters, error))?;
         let information = self.restore_identifying_information().await;
-        information.map_err(|error| (Document::IdentifyingInformation, error))
+        information.map_err(|error| (Document::IdentifyingInformation, error))?;
+        overhaul::recall(self).await.map_err(|error| (Document::MediumCondition, error))
     }
 
     async fn recall_reservations(&self) -> Result<(), MemoryError> {

@@ -135,8 +135,13 @@ impl World {
         if let Some(memory) = &memory {
             unit = unit.with_memory(memory.clone());
         }
-        finish(unit.recall()).unwrap();
         let unit = Arc::new(unit);
+        // A unit whose memory cannot be read is not served: that is tested elsewhere.
+        let error = memory.as_ref().and_then(|memory| memory.error.lock().unwrap().take());
+        finish(unit.recall()).unwrap();
+        if let Some(memory) = &memory {
+            *memory.error.lock().unwrap() = error;
+        }
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
         target.set_ports(PORTS.map(|port| (port, port)));
         target.add_unit(0, unit.clone());
