@@ -1,6 +1,6 @@
 //! A logical unit: a block device with an identity and all the state that SCSI keeps about it.
 
-use super::alua::{AccessCell, AccessState};
+use super::alua::{AccessCell, AccessState, Change};
 use super::attention::Attentions;
 use super::background::{Background, Spawner};
 use super::buffers::Buffers;
@@ -17,7 +17,7 @@ use super::statistics::Statistics;
 use super::task_set::TaskSet;
 use crate::device::BlockDevice;
 use crate::scsi::asc;
-use crate::scsi::command::Nexus;
+use crate::scsi::command::{Nexus, NexusId};
 use crate::scsi::mode_values::ModeCell;
 use crate::scsi::overhaul;
 use std::sync::Arc;
@@ -208,15 +208,22 @@ impl<D: BlockDevice> LogicalUnit<D> {
         self.access.get()
     }
 
-    /// Whether the access state was ever changed.
-    pub fn was_access_changed(&self) -> bool {
-        self.access.was_changed()
+    /// What changed the access state last.
+    pub fn access_change(&self) -> Change {
+        self.access.change()
     }
 
     /// Changes the access state and tells every nexus (SPC-5 5.18.2.9).
     pub fn set_access_state(&self, state: AccessState) {
-        if self.access.set(state) {
+        if self.access.set(state, Change::Implicit) {
             self.attentions.raise(asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
+        }
+    }
+
+    /// Changes the access state as a nexus asked for and tells every other one.
+    pub fn set_access_state_for(&self, nexus: NexusId, state: AccessState) {
+        if self.access.set(state, Change::Explicit) {
+            self.attentions.raise_except(nexus, asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
         }
     }
 
