@@ -96,7 +96,7 @@ impl OpenTarget {
         context: &BackendContext,
         state: Option<&StateDir>,
         spawner: Arc<dyn Spawner>,
-    ) -> Result<LogicalUnit<Device>, VolumeError> {
+    ) -> Result<Arc<LogicalUnit<Device>>, VolumeError> {
         let names = target.identity(&lun);
         let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
         let config = UnitConfig {
@@ -115,14 +115,14 @@ impl OpenTarget {
         let size = device.geometry().size;
         tracing::info!(target = %target.iqn, lun = lun.number, device = %lun.device, size, "volume open");
         let unit = LogicalUnit::new(config, device).with_spawner(spawner);
-        let Some(memory) = memory else { return Ok(unit) };
-        let unit = unit.with_memory(memory);
+        let Some(memory) = memory else { return Ok(Arc::new(unit)) };
+        let unit = Arc::new(unit.with_memory(memory));
         unit.recall().await.map_err(|(document, error)| VolumeError::Recall { document, error })?;
         Ok(unit)
     }
 
     /// Serves a unit.
-    pub(super) fn add(&mut self, lun: LunConfig, unit: LogicalUnit<Device>, metrics: &Metrics) {
+    pub(super) fn add(&mut self, lun: LunConfig, unit: Arc<LogicalUnit<Device>>, metrics: &Metrics) {
         let volume = Arc::new(metrics.volume(self.device.server.name(), lun.number));
         self.device.volumes.rcu(|volumes| {
             let mut volumes: Vec<_> = volumes.iter().filter(|(own, _)| *own != lun.number).cloned().collect();
@@ -130,7 +130,7 @@ impl OpenTarget {
             volumes.sort_by_key(|(number, _)| *number);
             volumes
         });
-        self.device.server.add_unit(lun.number, Arc::new(unit));
+        self.device.server.add_unit(lun.number, unit);
         self.luns.insert(lun.number, lun);
     }
 

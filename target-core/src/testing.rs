@@ -16,7 +16,7 @@ use bytes::Bytes;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -194,6 +194,11 @@ impl RamMemory {
         held.0 = hold;
         held.1.drain(..).for_each(Waker::wake);
     }
+
+    /// What is kept of a document.
+    pub fn document(&self, document: Document) -> Bytes {
+        self.documents.lock().unwrap().get(&document).cloned().unwrap_or_default()
+    }
 }
 
 impl UnitMemory for RamMemory {
@@ -297,46 +302,6 @@ impl Spawner for Crew {
     }
 }
 
-/// Documents that outlive a unit.
-#[derive(Default)]
-pub struct MemoryDouble {
-    documents: Mutex<HashMap<Document, Bytes>>,
-    refuses: AtomicBool,
-}
-
-impl MemoryDouble {
-    /// What is kept of a document.
-    pub fn document(&self, document: Document) -> Bytes {
-        self.documents.lock().unwrap().get(&document).cloned().unwrap_or_default()
-    }
-
-    /// Makes everything fail, or no longer.
-    pub fn refuse(&self, refuses: bool) {
-        self.refuses.store(refuses, Ordering::SeqCst);
-    }
-
-    fn answer<T>(&self, answer: impl FnOnce() -> T) -> Result<T, MemoryError> {
-        match self.refuses.load(Ordering::SeqCst) {
-            true => Err(MemoryError::Store("told to refuse".into())),
-            false => Ok(answer()),
-        }
-    }
-}
-
-impl UnitMemory for MemoryDouble {
-    fn recall(&self, document: Document) -> Remembering<'_, Option<Bytes>> {
-        Box::pin(async move { self.answer(|| self.documents.lock().unwrap().get(&document).cloned()) })
-    }
-
-    fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
-        Box::pin(async move {
-            self.answer(|| {
-                self.documents.lock().unwrap().insert(document, contents);
-            })
-        })
-    }
-}
-
 /// A target with unit 0, and nexus 1 whose first unit attention is over.
 pub struct Bench {
     pub target: TargetDevice<RamDevice>,
@@ -367,8 +332,12 @@ impl Bench {
     }
 
     pub fn serving(unit: LogicalUnit<RamDevice>) -> Self {
+        Self::around(Arc::new(unit))
+    }
+
+    /// A target around a unit that has recalled what it had to.
+    pub fn around(unit: Arc<LogicalUnit<RamDevice>>) -> Self {
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
-        let unit = Arc::new(unit);
         assert!(target.add_unit(0, unit.clone()).is_none());
         let bench = Self { target, unit, nexus: nexus(1) };
         bench.login(&bench.nexus);

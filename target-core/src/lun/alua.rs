@@ -1,6 +1,6 @@
 //! Asymmetric access (SPC-5 5.18): the state of the target port group through which this node serves a unit.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// TARGET PORT GROUP of all ports of this target.
 pub const TARGET_PORT_GROUP: u16 = 1;
@@ -17,15 +17,30 @@ pub enum AccessState {
     Transitioning = 0xf,
 }
 
+/// What changed the state last: STATUS CODE (SPC-5 table 312).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Change {
+    /// Nothing yet.
+    None = 0,
+    /// SET TARGET PORT GROUPS.
+    Explicit = 1,
+    /// The node by itself.
+    Implicit = 2,
+}
+
 /// An access state that can be changed while commands run.
 pub struct AccessCell {
     state: AtomicU8,
-    changed: AtomicBool,
+    change: AtomicU8,
 }
 
 impl Default for AccessCell {
     fn default() -> Self {
-        Self { state: AtomicU8::new(AccessState::ActiveOptimized as u8), changed: AtomicBool::new(false) }
+        Self {
+            state: AtomicU8::new(AccessState::ActiveOptimized as u8),
+            change: AtomicU8::new(Change::None as u8),
+        }
     }
 }
 
@@ -41,16 +56,20 @@ impl AccessCell {
         }
     }
 
-    /// Whether it was ever another one.
-    pub fn was_changed(&self) -> bool {
-        self.changed.load(Ordering::Acquire)
+    /// What changed it last.
+    pub fn change(&self) -> Change {
+        match self.change.load(Ordering::Acquire) {
+            0 => Change::None,
+            1 => Change::Explicit,
+            _ => Change::Implicit,
+        }
     }
 
     /// Changes the state; tells whether it was another one.
-    pub fn set(&self, state: AccessState) -> bool {
+    pub fn set(&self, state: AccessState, change: Change) -> bool {
         let changes = self.state.swap(state as u8, Ordering::AcqRel) != state as u8;
         if changes {
-            self.changed.store(true, Ordering::Release);
+            self.change.store(change as u8, Ordering::Release);
         }
         changes
     }

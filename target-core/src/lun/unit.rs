@@ -1,6 +1,6 @@
 //! A logical unit: a block device with an identity and all the state that SCSI keeps about it.
 
-use super::alua::{AccessCell, AccessState};
+use super::alua::{AccessCell, AccessState, Change};
 use super::attention::Attentions;
 use super::background::{Background, Spawner};
 use super::buffers::Buffers;
@@ -17,8 +17,9 @@ use super::statistics::Statistics;
 use super::task_set::TaskSet;
 use crate::device::BlockDevice;
 use crate::scsi::asc;
-use crate::scsi::command::Nexus;
+use crate::scsi::command::{Nexus, NexusId};
 use crate::scsi::mode_values::ModeCell;
+use crate::scsi::overhaul;
 use std::sync::Arc;
 
 /// What a unit is made with.
@@ -114,11 +115,12 @@ impl<D: BlockDevice> LogicalUnit<D> {
 
     /// Takes up what was kept the last time, which has to be done before it is served. Where this fails it must not be served: nobody
     /// knows whom it has to keep out, or how it was set.
-    pub async fn recall(&self) -> Result<(), (Document, MemoryError)> {
+    pub async fn recall(self: &Arc<Self>) -> Result<(), (Document, MemoryError)> {
         self.recall_reservations().await.map_err(|error| (Document::Reservations, error))?;
         self.restore_mode_parameters().await.map_err(|error| (Document::ModeParameters, error))?;
         let information = self.restore_identifying_information().await;
-        information.map_err(|error| (Document::IdentifyingInformation, error))
+        information.map_err(|error| (Document::IdentifyingInformation, error))?;
+        overhaul::recall(self).await.map_err(|error| (Document::MediumCondition, error))
     }
 
     async fn recall_reservations(&self) -> Result<(), MemoryError> {
@@ -206,15 +208,22 @@ impl<D: BlockDevice> LogicalUnit<D> {
         self.access.get()
     }
 
-    /// Whether the access state was ever changed.
-    pub fn was_access_changed(&self) -> bool {
-        self.access.was_changed()
+    /// What changed the access state last.
+    pub fn access_change(&self) -> Change {
+        self.access.change()
     }
 
     /// Changes the access state and tells every nexus (SPC-5 5.18.2.9).
     pub fn set_access_state(&self, state: AccessState) {
-        if self.access.set(state) {
+        if self.access.set(state, Change::Implicit) {
             self.attentions.raise(asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
+        }
+    }
+
+    /// Changes the access state as a nexus asked for and tells every other one.
+    pub fn set_access_state_for(&self, nexus: NexusId, state: AccessState) {
+        if self.access.set(state, Change::Explicit) {
+            self.attentions.raise_except(nexus, asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
         }
     }
 

@@ -137,7 +137,7 @@ fn access_states() {
 fn target_port_groups() {
     let bench = Bench::new();
     bench.target.set_ports([(2, 20), (5, 50)]);
-    let want = [0, 0, 0, 20, 0, 0x8f, 0, 1, 0, 2, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5];
+    let want = [0, 0, 0, 20, 0, 0x8f, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5];
     assert_eq!(bench.good(&[0xa3, 0x0a, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0], &[])[..], want);
     let extended = bench.good(&[0xa3, 0x2a, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0], &[]);
     assert_eq!(extended[..8], [0, 0, 0, 24, 0x10, 0, 0, 0]);

@@ -99,6 +99,8 @@ fn block_limits() {
     want.extend_from_slice(&8_u32.to_be_bytes()); // OPTIMAL UNMAP GRANULARITY
     want.extend_from_slice(&0x8000_0000_u32.to_be_bytes());
     want.extend_from_slice(&0x80_0000_u64.to_be_bytes()); // MAXIMUM WRITE SAME LENGTH
+    want.extend_from_slice(&8_u32.to_be_bytes()); // MAXIMUM ATOMIC TRANSFER LENGTH: the device promises 4096 bytes
+    want.extend_from_slice(&8_u32.to_be_bytes()); // ATOMIC ALIGNMENT
     want.resize(64, 0);
     assert_eq!(page(&Bench::new(), 0xb0), want);
 }
@@ -121,7 +123,7 @@ fn without_discard_there_is_no_thin_provisioning() {
 #[test]
 fn characteristics_and_provisioning() {
     let bench = Bench::new();
-    let mut want = vec![0, 0xb1, 0, 60, 0, 1];
+    let mut want = vec![0, 0xb1, 0, 60, 0, 1, 0, 0x40]; // non-rotating; WABEREQ 01b
     want.resize(64, 0);
     assert_eq!(page(&bench, 0xb1), want);
     assert_eq!(page(&bench, 0xb2), [0, 0xb2, 0, 4, 0, 0xe4, 0x02, 0]);

@@ -11,7 +11,7 @@ use super::{asc, blocks, sanitize};
 use crate::device::BlockDevice;
 use crate::lun::background::Job;
 use crate::lun::condition::State;
-use crate::lun::memory::Document;
+use crate::lun::memory::{Document, MemoryError};
 use crate::lun::unit::LogicalUnit;
 use bytes::Bytes;
 use std::future::{Future, poll_fn};
@@ -99,37 +99,42 @@ fn failure(state: State) -> Sense {
 }
 
 /// Does the work. If this is dropped unfinished, the medium counts as failed.
-async fn carry_out<D: BlockDevice>(
+fn carry_out<D: BlockDevice>(
     unit: Arc<LogicalUnit<D>>,
     job: Arc<Job>,
     overhaul: Overhaul,
     record: Bytes,
     outcome: Arc<OnceLock<Result<(), Fault>>>,
-) {
+) -> impl Future<Output = ()> + Send + 'static {
     let failed = overhaul.state.failed(overhaul.restricted);
-    let mut leaving = Leaving { unit: &*unit, behind: failed };
-    let mut result = work(&JobEffort { unit: &unit, job: &job }, &job, &overhaul.passes).await;
-    // Work that was asked to stop goes on after the next start; nothing changes about what is remembered.
-    if !job.is_halted() {
-        let remembered = match result {
-            Ok(()) => remember(&unit, Bytes::new()).await,
-            Err(_) => remember(&unit, with_state(&record, failed)).await,
-        };
-        result = result.and(remembered);
+    // Made here and not in the future, which may be dropped before its first poll.
+    let leaving = Leaving { unit, behind: failed };
+    async move {
+        let mut leaving = leaving; // all of it
+        let unit = &*leaving.unit;
+        let mut result = work(&JobEffort { unit, job: &job }, &job, &overhaul.passes).await;
+        // Work that was asked to stop goes on after the next start; nothing changes about what is remembered.
+        if !job.is_halted() {
+            let remembered = match result {
+                Ok(()) => remember(unit, Bytes::new()).await,
+                Err(_) => remember(unit, with_state(&record, failed)).await,
+            };
+            result = result.and(remembered);
+        }
+        if result.is_ok() {
+            leaving.behind = State::Usable;
+        }
+        let _ = outcome.set(result); // nobody else sets it
     }
-    if result.is_ok() {
-        leaving.behind = State::Usable;
-    }
-    let _ = outcome.set(result); // nobody else sets it
 }
 
 /// Puts the medium into the state that work leaves behind.
-struct Leaving<'a, D: BlockDevice> {
-    unit: &'a LogicalUnit<D>,
+struct Leaving<D: BlockDevice> {
+    unit: Arc<LogicalUnit<D>>,
     behind: State,
 }
 
-impl<D: BlockDevice> Drop for Leaving<'_, D> {
+impl<D: BlockDevice> Drop for Leaving<D> {
     fn drop(&mut self) {
         self.unit.condition().end(self.behind);
     }
@@ -199,13 +204,19 @@ pub async fn forget<D: BlockDevice>(unit: &LogicalUnit<D>) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Takes up what a unit remembers, before it is served: sanitizing goes on (SBC-4 4.11.2), from its beginning; a medium whose formatting was
-/// interrupted has to be formatted again; a failure stays one. What cannot be read counts as a failed sanitizing, for nothing of the medium
-/// may be told then. Nothing where the memory itself cannot be read: that is for the caller to judge.
-pub fn resume<D: BlockDevice>(unit: &Arc<LogicalUnit<D>>, record: &[u8]) {
-    if record.is_empty() {
-        return;
+/// Takes up what a unit remembers, before it is served.
+pub async fn recall<D: BlockDevice>(unit: &Arc<LogicalUnit<D>>) -> Result<(), MemoryError> {
+    let Some(memory) = unit.memory() else { return Ok(()) };
+    match memory.recall(Document::MediumCondition).await? {
+        Some(record) if !record.is_empty() => resume(unit, &record),
+        _ => {}
     }
+    Ok(())
+}
+
+/// Sanitizing goes on (SBC-4 4.11.2), from its beginning; a medium whose formatting was interrupted has to be formatted again; a failure
+/// stays one. What cannot be understood counts as a failed sanitizing, for nothing of the medium may be told then.
+fn resume<D: BlockDevice>(unit: &Arc<LogicalUnit<D>>, record: &[u8]) {
     let overhaul = match parse(record) {
         Some((State::Sanitizing, cdb, parameters)) => {
             sanitize::plan(Fields(cdb), parameters, unit.block_size())

@@ -363,7 +363,7 @@ fn a_damaged_document_is_an_error() {
     let memory = RamMemory::default();
     memory.documents.lock().unwrap().insert(Document::Reservations, "{".into());
     let unit = LogicalUnit::new(config(512), RamDevice::new(1 << 20)).with_memory(Arc::new(memory));
-    assert!(finish(unit.recall()).is_err());
+    assert!(finish(Arc::new(unit).recall()).is_err());
 }
 
 #[test]

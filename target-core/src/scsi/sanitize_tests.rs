@@ -1,10 +1,10 @@
 use super::*;
 use crate::device::DeviceError;
-use crate::lun::memory::Document;
+use crate::lun::memory::{Document, MemoryError};
 use crate::lun::unit::LogicalUnit;
 use crate::scsi::command::{DeviceServer, Outcome};
 use crate::scsi::sense::{SenseKey, SenseSpecific, Status};
-use crate::testing::{Bench, Crew, MemoryDouble, RamDevice, config, nexus, sense_of};
+use crate::testing::{Bench, Crew, RamDevice, RamMemory, config, finish, nexus, sense_of};
 use std::sync::Arc;
 
 const SIZE: usize = 1 << 20;
@@ -197,14 +197,16 @@ fn without_a_crew_the_command_does_it_and_tells_how_it_ended() {
 
 #[test]
 fn a_restart_takes_it_up_again() {
-    let memory = Arc::new(MemoryDouble::default());
+    let memory = Arc::new(RamMemory::default());
     let start = || {
         let crew = Arc::new(Crew::default());
         let device = RamDevice::new(SIZE);
         device.data.lock().unwrap().fill(0x77);
         let unit =
             LogicalUnit::new(config(512), device).with_spawner(crew.clone()).with_memory(memory.clone());
-        (Bench::serving(unit), crew)
+        let unit = Arc::new(unit);
+        finish(unit.recall()).unwrap();
+        (Bench::around(unit), crew)
     };
     let (bench, crew) = start();
     bench.good(&overwrite_cdb(IMMED, 5), &list(1, &[0xaa]));
@@ -212,8 +214,6 @@ fn a_restart_takes_it_up_again() {
     assert_eq!(refused(&bench, &READ), (SenseKey::MediumError, 0x31, 0x03));
 
     let (bench, crew) = start();
-    let record = memory.document(Document::MediumCondition);
-    overhaul::resume(&bench.unit, &record);
     assert_eq!(refused(&bench, &READ), (SenseKey::NotReady, 0x04, 0x1b));
     crew.finish();
     assert_eq!(bench.good(&READ, &[]), [0xaa; 512][..]);
@@ -224,18 +224,55 @@ fn a_restart_takes_it_up_again() {
     bench.good(&erase(IMMED), &[]);
     crew.finish();
     let (bench, _) = start();
-    overhaul::resume(&bench.unit, &memory.document(Document::MediumCondition));
     assert_eq!(refused(&bench, &READ), (SenseKey::MediumError, 0x31, 0x03));
     assert_eq!(refused(&bench, &EXIT), (SenseKey::IllegalRequest, 0x24, 0));
 
-    // Where nothing can be remembered, nothing begins.
-    let (bench, _) = start();
-    memory.refuse(true);
-    assert_eq!(refused(&bench, &erase(IMMED)), (SenseKey::HardwareError, 0x44, 0));
-    assert_eq!(bench.good(&READ, &[]), [0x77; 512][..]);
     // What cannot be understood is no reason to tell what is on the medium.
-    overhaul::resume(&bench.unit, &[9, 9]);
+    memory.documents.lock().unwrap().insert(Document::MediumCondition, Bytes::from_static(&[9, 9]));
+    let (bench, _) = start();
     assert_eq!(refused(&bench, &READ), (SenseKey::MediumError, 0x31, 0x03));
+    // Nor is a memory that cannot be read: such a unit is not served.
+    *memory.error.lock().unwrap() = Some(MemoryError::Store("told to fail".into()));
+    let unit = Arc::new(LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_memory(memory));
+    assert!(finish(unit.recall()).is_err());
+}
+
+#[test]
+fn closing_stops_the_work_and_the_next_start_takes_it_up() {
+    let memory = Arc::new(RamMemory::default());
+    let start = || {
+        let crew = Arc::new(Crew::default());
+        let unit = LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_spawner(crew.clone());
+        let unit = Arc::new(unit.with_memory(memory.clone()));
+        finish(unit.recall()).unwrap();
+        (Bench::around(unit), crew)
+    };
+    let (bench, crew) = start();
+    bench.good(&overwrite_cdb(IMMED, 5), &list(31, &[0xaa]));
+    crew.step();
+    let mut settled = Box::pin(bench.unit.settled());
+    assert!(crate::testing::poll(settled.as_mut()).is_pending());
+    crew.finish();
+    finish(settled);
+    assert!(!memory.document(Document::MediumCondition).is_empty());
+    let written = bench.device().calls.lock().unwrap().len();
+    assert!(written < 31, "{written} calls: it was not stopped");
+
+    let (bench, crew) = start();
+    assert_eq!(refused(&bench, &READ), (SenseKey::NotReady, 0x04, 0x1b));
+    crew.finish();
+    assert_eq!(bench.good(&READ, &[]), [0xaa; 512][..]);
+}
+
+#[test]
+fn nothing_begins_that_cannot_be_remembered() {
+    let memory = Arc::new(RamMemory::default());
+    *memory.error.lock().unwrap() = Some(MemoryError::Store("told to fail".into()));
+    let unit = LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_memory(memory);
+    let bench = Bench::serving(unit);
+    assert_eq!(refused(&bench, &erase(IMMED)), (SenseKey::HardwareError, 0x44, 0));
+    assert!(bench.device().calls.lock().unwrap().is_empty());
+    bench.good(&READ, &[]);
 }
 
 #[test]

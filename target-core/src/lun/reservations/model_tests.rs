@@ -135,8 +135,13 @@ impl World {
         if let Some(memory) = &memory {
             unit = unit.with_memory(memory.clone());
         }
-        finish(unit.recall()).unwrap();
         let unit = Arc::new(unit);
+        // A unit whose memory cannot be read is not served: that is tested elsewhere.
+        let error = memory.as_ref().and_then(|memory| memory.error.lock().unwrap().take());
+        finish(unit.recall()).unwrap();
+        if let Some(memory) = &memory {
+            *memory.error.lock().unwrap() = error;
+        }
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
         target.set_ports(PORTS.map(|port| (port, port)));
         target.add_unit(0, unit.clone());
@@ -316,6 +321,14 @@ fn perform(step: &Step, world: &mut World, oracle: &mut Oracle) -> Result<(), Te
             oracle.legacy = None;
         }
         Step::Restart => {
+            if oracle.store_fails {
+                // A unit that cannot recall whom it has to keep out is not served; here the store is mended then.
+                let memory = world.memory.clone().unwrap();
+                let unit = LogicalUnit::new(config(512), RamDevice::new(1 << 16)).with_memory(memory.clone());
+                prop_assert!(finish(Arc::new(unit).recall()).is_err());
+                *memory.error.lock().unwrap() = None;
+                oracle.store_fails = false;
+            }
             let there: Vec<Who> = world.nexuses.keys().copied().collect();
             *world = World::new(world.memory.take());
             there.into_iter().for_each(|who| world.login(who));
