@@ -2,13 +2,12 @@
 
 use super::limits;
 use super::portals;
-use super::state;
+use super::state::Store;
 use super::volumes::{OpenTarget, VolumeError};
 use crate::backend::{BackendContext, Device};
 use crate::config::{Config, TargetConfig};
 use crate::server::catalog::{ServedTarget, Snapshot};
 use crate::server::{ListenError, Listeners, Node, Workers};
-use crate::state::StateDir;
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
@@ -41,8 +40,8 @@ pub struct Control {
     backends: BackendContext,
     workers: Workers,
     listeners: Listeners<TargetDevice<Device>>,
-    /// Where units keep what outlives the process, if that is possible.
-    state: Option<StateDir>,
+    /// Where units keep what outlives the process.
+    state: Store,
     /// By IQN.
     targets: HashMap<String, OpenTarget>,
 }
@@ -60,7 +59,7 @@ impl Control {
         let workers = Workers::start(usize::try_from(configured.workers).unwrap_or(0))?;
         let listeners = Listeners::new(Arc::clone(&node), workers.clone());
         let backends = BackendContext::new(configured.io_deadline);
-        let state = state::open(&config.node.state_dir);
+        let state = Store::open(&config.node.state_dir);
         Ok(Self { node, backends, workers, listeners, state, targets: HashMap::new() })
     }
 
@@ -148,7 +147,7 @@ impl Control {
             opening.extend(changes.open.into_iter().map(|lun| (wanted, lun)));
         }
         let open = |(wanted, lun)| {
-            OpenTarget::open(wanted, lun, &self.backends, self.state.as_ref(), Arc::new(self.workers.clone()))
+            OpenTarget::open(wanted, lun, &self.backends, &self.state, Arc::new(self.workers.clone()))
         };
         let units = join_all(opening.iter().map(|(wanted, lun)| open((*wanted, lun)))).await;
         for ((wanted, lun), unit) in opening.into_iter().zip(units) {

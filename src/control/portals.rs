@@ -56,10 +56,9 @@ pub(super) fn groups(
                 .extend(portal.portal.advertise.iter().map(|told| PortalAddress::Fixed(told.to_string())));
         }
     }
-    (1..)
-        .zip(by_tag)
-        .map(|(relative_port, (tag, addresses))| PortalGroup { tag, relative_port, addresses })
-        .collect()
+    // Persistent registrations name a port by its RELATIVE TARGET PORT IDENTIFIER. So it is the tag, which stays when groups come and go:
+    // counted, a group that is added would take the place of another in what was registered before.
+    by_tag.into_iter().map(|(tag, addresses)| PortalGroup { tag, relative_port: tag, addresses }).collect()
 }
 
 fn as_told(bound: SocketAddr) -> PortalAddress {

@@ -37,12 +37,12 @@ async fn portals_of_one_tag_make_one_group() {
         [
             PortalGroup {
                 tag: 2,
-                relative_port: 1,
+                relative_port: 2,
                 addresses: vec![PortalAddress::Local(socket("0.0.0.0:3260"))]
             },
             PortalGroup {
                 tag: 9,
-                relative_port: 2,
+                relative_port: 9,
                 addresses: vec![
                     fixed("127.0.0.1:40000"),
                     fixed("store.example:860"),

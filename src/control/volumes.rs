@@ -1,9 +1,10 @@
 //! The targets that are open, their units and the devices below.
 
+use super::state::Store;
 use crate::backend::{self, BackendContext, Device, OpenError, OpenOptions};
 use crate::config::{LunConfig, TargetConfig};
 use crate::server::catalog::ServedDevice;
-use crate::state::{StateDir, StateError};
+use crate::state::StateError;
 use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
 use glint_target_core::device::{BlockDevice, DeviceError};
@@ -94,7 +95,7 @@ impl OpenTarget {
         target: &TargetConfig,
         lun: &LunConfig,
         context: &BackendContext,
-        state: Option<&StateDir>,
+        state: &Store,
         spawner: Arc<dyn Spawner>,
     ) -> Result<Arc<LogicalUnit<Device>>, VolumeError> {
         let names = target.identity(&lun);
@@ -107,10 +108,7 @@ impl OpenTarget {
             max_transfer: MAX_TRANSFER,
         };
         // Its lock comes first: a unit that another process serves is left alone.
-        let memory = match state {
-            Some(state) => Some(state.unit(config.identity.naa()).await?),
-            None => None,
-        };
+        let memory = state.unit(config.identity.naa()).await?;
         let device = backend::open(&lun.device, &OpenOptions::from(lun), context).await?;
         let size = device.geometry().size;
         tracing::info!(target = %target.iqn, lun = lun.number, device = %lun.device, size, "volume open");

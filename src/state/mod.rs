@@ -13,8 +13,9 @@ mod unit;
 
 pub use unit::UnitFiles;
 
+use glint_target_core::lun::memory::Document;
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -36,6 +37,13 @@ pub enum StateError {
         .0.display()
     )]
     InUse(PathBuf),
+    /// The directory cannot be used, and what was kept of the unit may lie in it.
+    #[error(
+        "{} cannot be used and may hold what was kept of this unit, such as persistent reservations, so it is not served; make it \
+         readable and writable for this user, or set another directory with `state_dir` in [node] or with --state-dir to begin without",
+        .0.display()
+    )]
+    OutOfReach(PathBuf),
 }
 
 impl StateError {
@@ -60,12 +68,25 @@ impl StateDir {
         Ok(Self { units, open: Mutex::default() })
     }
 
+    /// Makes sure that nothing was kept of a unit in a directory that cannot be opened. Blocks.
+    pub fn check_without(path: &Path, naa: [u8; 8]) -> Result<(), StateError> {
+        let directory = unit_directory(&path.join("units"), naa);
+        for document in Document::ALL {
+            match directory.join(document.name()).symlink_metadata() {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                // It is there, or that cannot be told.
+                _ => return Err(StateError::OutOfReach(directory)),
+            }
+        }
+        Ok(())
+    }
+
     /// The documents of the unit with this NAA designator; its lock is held as long as they are.
     pub async fn unit(&self, naa: [u8; 8]) -> Result<Arc<UnitFiles>, StateError> {
         if let Some(open) = self.lock().get(&naa).and_then(Weak::upgrade) {
             return Ok(open);
         }
-        let directory = self.units.join(format!("{:016x}", u64::from_be_bytes(naa)));
+        let directory = unit_directory(&self.units, naa);
         let opening = {
             let directory = directory.clone();
             tokio::task::spawn_blocking(move || UnitFiles::open(directory))
@@ -79,6 +100,10 @@ impl StateDir {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 8], Weak<UnitFiles>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn unit_directory(units: &Path, naa: [u8; 8]) -> PathBuf {
+    units.join(format!("{:016x}", u64::from_be_bytes(naa)))
 }
 
 #[cfg(test)]

@@ -125,3 +125,18 @@ fn a_directory_that_cannot_be_made_is_told() {
     let told = StateDir::open(Path::new("/dev/null/glint")).unwrap_err().to_string();
     assert!(told.starts_with("/dev/null/glint/units: "), "{told}");
 }
+
+#[tokio::test]
+async fn what_was_kept_is_not_forgotten_when_the_directory_is_out_of_reach() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused =
+        |naa| matches!(StateDir::check_without(directory.path(), naa), Err(StateError::OutOfReach(_)));
+    assert!(!refused(NAA), "nothing is there yet");
+    let state = StateDir::open(directory.path()).unwrap();
+    let unit = state.unit(NAA).await.unwrap();
+    assert!(!refused(NAA), "nothing was kept yet");
+    unit.keep(Document::ModeParameters, "pages".into()).await.unwrap();
+    assert!(refused(NAA));
+    assert!(!refused([0x3a, 0, 0, 0, 0, 0, 0, 2]));
+    StateDir::check_without(Path::new("/dev/null/glint"), NAA).unwrap();
+}

@@ -18,6 +18,10 @@ pub enum Document {
 }
 
 impl Document {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Reservations, Self::ModeParameters, Self::IdentifyingInformation, Self::MediumCondition];
+
     /// A short name, fit for a file name.
     pub fn name(self) -> &'static str {
         match self {

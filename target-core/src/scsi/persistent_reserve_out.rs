@@ -6,9 +6,9 @@ use super::request::{Reply, Request};
 use super::row::BoxFuture;
 use super::sense::{Fault, Sense, SenseKey, Status};
 use crate::device::BlockDevice;
-use crate::lun::reservations::abort_tasks_of;
 use crate::lun::reservations::actions::{Action, Refusal};
 use crate::lun::reservations::registrant::Registrant;
+use crate::lun::reservations::{abort_tasks_of, allow_removal_for};
 
 /// Runs a service action: GOOD when its effects are in force and, where they have to outlive the process, on stable storage.
 pub fn persistent_reserve_out<'a, D: BlockDevice>(
@@ -28,6 +28,7 @@ pub fn persistent_reserve_out<'a, D: BlockDevice>(
         let preempted = turn.commit(change, unit.attentions());
         let aborted = match request.row.service_action {
             Some(PREEMPT_AND_ABORT) => {
+                allow_removal_for(unit, &preempted);
                 abort_tasks_of(unit, &preempted, request.nexus.id, request.command.tag)
             }
             _ => Vec::new(),

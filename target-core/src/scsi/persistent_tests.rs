@@ -248,6 +248,23 @@ fn preempt_and_abort_ends_what_the_preempted_have_under_way() {
     }
 }
 
+/// SPC-5 6.14: one who is gone for good cannot allow the removal again.
+#[test]
+fn preempt_and_abort_ends_what_the_preempted_prevent() {
+    for (action, ejected) in [(4, Status::CheckCondition), (5, Status::Good)] {
+        let mut config = config(512);
+        config.removable = true;
+        let bench = Bench::with(config, RamDevice::new(1 << 20));
+        let other = nexus(2);
+        bench.login(&other);
+        assert_eq!(run(&bench, &bench.nexus, out(0, 0, 0, 1, 0)), Status::Good);
+        assert_eq!(run(&bench, &other, out(0, 0, 0, 2, 0)), Status::Good);
+        assert_eq!(bench.run_as(&other, &[0x1e, 0, 0, 0, 1, 0], &[]).status, Status::Good);
+        assert_eq!(run(&bench, &bench.nexus, out(action, 0, 1, 2, 0)), Status::Good);
+        assert_eq!(bench.run(&[0x1b, 0, 0, 0, 2, 0], &[]).status, ejected);
+    }
+}
+
 #[test]
 fn preempt_lets_what_is_under_way_come_to_its_end() {
     let (bench, other) = two();

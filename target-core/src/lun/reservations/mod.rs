@@ -13,7 +13,7 @@ pub mod registrant;
 pub mod state;
 mod turn;
 
-pub use preemption::abort_tasks_of;
+pub use preemption::{abort_tasks_of, allow_removal_for};
 pub use turn::Turn;
 
 use crate::scsi::command::{Nexus, NexusId};
