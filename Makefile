@@ -29,6 +29,7 @@ build: ## build the release binary
 test-deps: # the real clients, the real GlusterFS and the virtual machine that the tests talk to
 	@scripts/install-deps test
 	@scripts/build-fio '$(TOOLS)/fio'
+	@scripts/build-iscsi-test '$(TOOLS)/iscsi-test-cu'
 	@scripts/build-vm '$(TOOLS)/vm'
 
 test: build test-deps ## run every test, those against real clients and a real GlusterFS included
