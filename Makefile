@@ -11,10 +11,10 @@ TEST_LIMIT ?= 900
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-deps lint fuzz bench bindings
+.PHONY: help run build test test-deps conformance lint fuzz bench bindings
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build glint and serve a 1 GiB file-backed volume on 127.0.0.1:3260
 	@scripts/install-deps run
@@ -29,12 +29,20 @@ build: ## build the release binary
 test-deps: # the real clients, the real GlusterFS and the virtual machine that the tests talk to
 	@scripts/install-deps test
 	@scripts/build-fio '$(TOOLS)/fio'
+	@scripts/build-iscsi-test '$(TOOLS)/iscsi-test-cu'
 	@scripts/build-vm '$(TOOLS)/vm'
 
 test: build test-deps ## run every test, those against real clients and a real GlusterFS included
 	GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)' TEST_LIMIT='$(TEST_LIMIT)' \
 		cargo --config "target.'cfg(unix)'.runner='$(CURDIR)/scripts/run-test-binary'" \
 		test --locked --no-fail-fast $(ARGS)
+
+# What to narrow it to: any of debian newest ram file gluster.
+CONFORM ?=
+
+conformance: build test-deps ## the table of libiscsi's conformance suites: make conformance CONFORM='debian|newest ram|file|gluster'
+	GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)' scripts/run-test-binary \
+		cargo run --quiet --locked -p glint-testkit --bin conformance -- $(CONFORM)
 
 lint: ## check formatting and lints, warnings denied
 	cargo fmt --all --check
