@@ -18,7 +18,7 @@ use glint_target_core::scsi::command::{DeviceServer, Nexus, NexusId, TaskAttribu
 use glint_target_core::scsi::lun_address::LunAddress;
 use glint_target_core::session::config::ConnectionConfig;
 use glint_target_core::session::connection::Connection;
-use glint_target_core::session::event::{BindOutcome, Event};
+use glint_target_core::session::event::{BindOutcome, Event, Leg};
 use smallvec::SmallVec;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Bench {
             data: text.into(),
         };
         InitiatorPdu::Login(request).encode(Digest::None, Digest::None, &mut self.input);
-        self.connection.receive(self.now, &mut self.input);
+        self.connection.receive(Leg::FIRST, self.now, &mut self.input);
         let bind = self.connection.poll_event();
         assert!(matches!(bind, Some(Event::Bind(_))), "login did not get through: {bind:?}");
         self.connection.bound(self.now, BindOutcome::Bound { tsih: 1 });
@@ -158,7 +158,7 @@ impl Bench {
             self.cmd_sn = self.cmd_sn.wrapping_add(1);
             InitiatorPdu::ScsiCommand(command).encode(Digest::None, Digest::None, &mut self.input);
         }
-        self.connection.receive(self.now, &mut self.input);
+        self.connection.receive(Leg::FIRST, self.now, &mut self.input);
         while let Some(event) = self.connection.poll_event() {
             let Event::Execute(id, command) = event else { panic!("unexpected {event:?}") };
             let outcome = self.device.execute(&self.nexus, command).now_or_never();
@@ -168,7 +168,7 @@ impl Bench {
     }
 
     fn send(&mut self) -> usize {
-        let queue = self.connection.transmit();
+        let queue = self.connection.transmit(Leg::FIRST).expect("the connection is there");
         let sent = queue.len();
         queue.advance(sent);
         sent

@@ -1,7 +1,9 @@
 //! What others can tell a connection's task: flags and a waker, so that no message can pile up or be lost.
 
+use super::connection::Candidate;
 use futures_util::task::AtomicWaker;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 const DRAIN: u8 = 1;
@@ -11,6 +13,8 @@ const CUT: u8 = 8;
 const CROWDED_OUT: u8 = 16;
 /// Not an order but the other way round: the connection has logged in.
 const LOGGED_IN: u8 = 32;
+/// Others ask to join the session.
+const KNOCK: u8 = 64;
 
 /// Why a connection is told to end at once, the session's commands being finished first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,15 @@ pub(super) enum Dismissal {
 pub(super) struct Orders {
     flags: AtomicU8,
     task: AtomicWaker,
+    door: Mutex<Door>,
+}
+
+/// Who waits to join the session. Looked at only when somebody has knocked.
+#[derive(Default)]
+struct Door {
+    waiting: Vec<Box<Candidate>>,
+    /// The session has ended.
+    is_shut: bool,
 }
 
 impl Orders {
@@ -82,6 +95,43 @@ impl Orders {
             (CROWDED_OUT, Dismissal::CrowdedOut),
         ];
         dismissals.into_iter().find_map(|(flag, why)| (flags & flag != 0).then_some(why))
+    }
+
+    /// Whether there is anything to be done or known; almost always not.
+    pub(super) fn is_any(&self) -> bool {
+        self.flags.load(Ordering::Acquire) & !LOGGED_IN != 0
+    }
+
+    fn door(&self) -> MutexGuard<'_, Door> {
+        self.door.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a connection to be let into the session; it comes back when that has ended.
+    pub(super) fn knock(&self, candidate: Box<Candidate>) -> Result<(), Box<Candidate>> {
+        let mut door = self.door();
+        if door.is_shut {
+            return Err(candidate);
+        }
+        door.waiting.push(candidate);
+        drop(door);
+        self.give(KNOCK);
+        Ok(())
+    }
+
+    /// Those who have asked.
+    pub(super) fn take_knocking(&self) -> Vec<Box<Candidate>> {
+        if self.flags.load(Ordering::Acquire) & KNOCK == 0 {
+            return Vec::new();
+        }
+        self.flags.fetch_and(!KNOCK, Ordering::AcqRel);
+        std::mem::take(&mut self.door().waiting)
+    }
+
+    /// The session ends: who has asked and is not let in is given back, and nobody can ask any more.
+    pub(super) fn shut(&self) -> Vec<Box<Candidate>> {
+        let mut door = self.door();
+        door.is_shut = true;
+        std::mem::take(&mut door.waiting)
     }
 
     /// Whether to drain; true once.

@@ -18,9 +18,9 @@ pub(super) enum Refusal {
     OutOfResources,
     /// The session that a connection is to be added to does not exist.
     NoSuchSession,
-    /// The session exists and has its one connection.
+    /// The session has as many connections as were agreed on.
     TooManyConnections,
-    /// The session that this one reinstates has commands that did not end in time. Trying again helps.
+    /// The session or connection that this one reinstates has commands that did not end in time. Trying again helps.
     StillEnding,
     /// The target went away during the login.
     TargetRemoved,
@@ -74,7 +74,6 @@ impl Identity {
 
 struct Entry {
     identity: Option<Identity>,
-    cid: u16,
     orders: Arc<Orders>,
     ended: CancellationToken,
 }
@@ -111,12 +110,9 @@ impl Sessions {
         patience: Duration,
     ) -> Result<SessionHandle, Refusal> {
         let identity = Identity::of(&request);
-        if request.tsih != 0 {
-            self.check_existing(&identity, &request)?;
-        }
         let reinstate = async {
             loop {
-                match self.try_bind(&identity, &request, &orders, max_sessions) {
+                match self.try_bind(&identity, &orders, max_sessions) {
                     Attempt::Settled(settled) => return settled,
                     Attempt::Wait(ended) => ended.cancelled().await,
                 }
@@ -125,21 +121,19 @@ impl Sessions {
         tokio::time::timeout(patience, reinstate).await.unwrap_or(Err(Refusal::StillEnding))
     }
 
-    /// A session has one connection, so one may name an existing session only to reinstate its connection (RFC 7143 §6.3.4). At
-    /// ErrorRecoveryLevel 0 that ends the tasks of the old connection, and with them all that the session had.
-    fn check_existing(&self, identity: &Option<Identity>, request: &SessionRequest) -> Result<(), Refusal> {
+    /// The session that a connection asks to join: the one of its TSIH, if that is a session of the same initiator port and portal group.
+    pub(super) fn find(&self, request: &SessionRequest) -> Result<Arc<Orders>, Refusal> {
+        // A discovery session has one connection for ever, and nothing to tell whose it is.
+        let identity = Identity::of(request).ok_or(Refusal::NoSuchSession)?;
         match self.lock().by_tsih.get(&request.tsih) {
-            Some(entry) if entry.identity != *identity => Err(Refusal::NoSuchSession),
-            Some(entry) if entry.cid != request.cid => Err(Refusal::TooManyConnections),
-            Some(_) => Ok(()),
-            None => Err(Refusal::NoSuchSession),
+            Some(entry) if entry.identity.as_ref() == Some(&identity) => Ok(Arc::clone(&entry.orders)),
+            _ => Err(Refusal::NoSuchSession),
         }
     }
 
     fn try_bind(
         self: &Arc<Self>,
         identity: &Option<Identity>,
-        request: &SessionRequest,
         orders: &Arc<Orders>,
         max_sessions: usize,
     ) -> Attempt {
@@ -152,17 +146,9 @@ impl Sessions {
         if state.by_tsih.len() >= max_sessions.min(usize::from(u16::MAX)) {
             return Attempt::Settled(Err(Refusal::OutOfResources));
         }
-        let tsih = match request.tsih {
-            wanted if wanted != 0 && !state.by_tsih.contains_key(&wanted) => wanted,
-            _ => state.next_tsih(),
-        };
+        let tsih = state.next_tsih();
         let ended = CancellationToken::new();
-        let entry = Entry {
-            identity: identity.clone(),
-            cid: request.cid,
-            orders: Arc::clone(orders),
-            ended: ended.clone(),
-        };
+        let entry = Entry { identity: identity.clone(), orders: Arc::clone(orders), ended: ended.clone() };
         state.by_tsih.insert(tsih, entry);
         if let Some(identity) = identity {
             state.by_identity.insert(identity.clone(), tsih);

@@ -53,7 +53,7 @@ impl Driver {
                     assert!(self.ids.insert(id));
                     self.managing.push(id);
                 }
-                Event::Close(_) => self.closed = true,
+                Event::Close(_, _) => self.closed = true,
             }
         }
     }
@@ -63,7 +63,7 @@ impl Driver {
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::Bind(_) => self.binding = true,
-                Event::Close(_) => self.closed = true,
+                Event::Close(_, _) => self.closed = true,
                 other => panic!("{other:?} during login"),
             }
         }

@@ -11,7 +11,6 @@ use glint_target_core::pdu::initiator::{
 };
 use glint_target_core::scsi::command::TaskAttribute;
 use glint_target_core::scsi::lun_address::LunAddress;
-use glint_target_core::session::event::SessionRequest;
 
 const LENGTHS: [u32; 10] = [0, 512, 4096, 1, 511, 8192, 65_536, 70_000, 300_000, 0xffff_ffff];
 const FIRST_CMD_SN: Serial = Serial(0xffff_fff0);
@@ -29,8 +28,8 @@ impl Initiator {
     }
 
     /// From now on digests are in use, and lengths those that are agreed.
-    pub(super) fn logged_in(&mut self, session: &SessionRequest) {
-        self.parameters = session.parameters.clone();
+    pub(super) fn logged_in(&mut self, agreed: &Parameters) {
+        self.parameters = agreed.clone();
     }
 
     fn encode(&mut self, pdu: InitiatorPdu) -> BytesMut {

@@ -10,6 +10,7 @@ use bytes::BytesMut;
 use driver::Driver;
 use glint_target_core::login::parameters::Offer;
 use glint_target_core::session::connection::{Connection, ConnectionConfig};
+use glint_target_core::session::event::Leg;
 use initiator::Initiator;
 use model::Model;
 use std::sync::Arc;
@@ -120,7 +121,7 @@ impl Bench {
             26 => return self.settle(true),
             27 => {
                 let seconds = u16::from(program.byte());
-                return self.drive(|_, connection, now| connection.request_logout(now, seconds));
+                return self.drive(|_, connection, now| connection.request_logout(Leg::FIRST, now, seconds));
             }
             // The same bytes once more, as a confused initiator might.
             28 => self.initiator.again(),
@@ -137,12 +138,12 @@ impl Bench {
 
     /// Bytes arrive.
     fn receive(&mut self, sent: &[u8]) {
-        if !self.connection.wants_input() {
+        if !self.connection.wants_input(Leg::FIRST) {
             self.settle(true);
         }
         self.model.sent(sent);
         self.input.extend_from_slice(sent);
-        self.connection.receive(self.now, &mut self.input);
+        self.connection.receive(Leg::FIRST, self.now, &mut self.input);
     }
 
     /// Time goes by; timers go off when they are due.
@@ -164,12 +165,14 @@ impl Bench {
     /// The driver takes events; the initiator reads.
     fn settle(&mut self, reads: bool) {
         self.driver.poll(&mut self.connection, &mut self.model);
-        if reads || !self.lazy || self.connection.is_closing() {
-            self.model.received(self.connection.transmit());
+        if reads || !self.lazy || self.connection.is_closing(Leg::FIRST) {
+            if let Some(queue) = self.connection.transmit(Leg::FIRST) {
+                self.model.received(queue);
+            }
         }
-        if let Some(session) = self.connection.session() {
-            self.model.logged_in(session);
-            self.initiator.logged_in(session);
+        if let Some(agreed) = self.connection.parameters(Leg::FIRST) {
+            self.model.logged_in(agreed);
+            self.initiator.logged_in(agreed);
         }
     }
 
@@ -185,7 +188,7 @@ impl Bench {
             self.settle(true);
         }
         let ends = self.has_timers || self.connection.session().is_none();
-        assert!(self.connection.is_closing() || !ends, "silence goes on for ever");
-        assert_eq!(self.connection.is_closing(), self.driver.is_closed());
+        assert!(self.connection.is_closing(Leg::FIRST) || !ends, "silence goes on for ever");
+        assert_eq!(self.connection.is_closing(Leg::FIRST), self.driver.is_closed());
     }
 }

@@ -11,7 +11,6 @@ use glint_target_core::pdu::target::{
 };
 use glint_target_core::pdu::transmit::TransmitQueue;
 use glint_target_core::scsi::command::Command;
-use glint_target_core::session::event::SessionRequest;
 use std::collections::BTreeMap;
 
 /// Data-out of a command: every byte tells its tag and its place.
@@ -102,8 +101,7 @@ impl Model {
     }
 
     /// Digests and lengths that hold from now on. May be called again.
-    pub(super) fn logged_in(&mut self, session: &SessionRequest) {
-        let agreed = &session.parameters;
+    pub(super) fn logged_in(&mut self, agreed: &Parameters) {
         let is_new = self.parameters.is_none();
         self.longest = self.longest.max(agreed.initiator_max_recv_data_segment_length);
         // What belongs to the login may still be on its way.

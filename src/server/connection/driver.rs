@@ -1,10 +1,12 @@
-//! The task of a connection: it alone touches the connection's state, and takes turns at all that can happen to it.
+//! The task of a session, which is that of the connection it began with: it alone touches the state of the session and of all its
+//! connections, and takes turns at all that can happen to them.
 
 use super::clock::Clock;
 use super::commands::Commands;
+use super::joining::Candidate;
+use super::line::Line;
 use super::report;
 use super::session::BoundSession;
-use super::wire::Wire;
 use crate::server::gathering::{PAUSE, Part, Verdict};
 use crate::server::limits::Limits;
 use crate::server::node::Node;
@@ -12,7 +14,7 @@ use crate::server::orders::{Dismissal, Orders};
 use crate::server::sessions::Refusal;
 use glint_target_core::scsi::command::{Command, DeviceServer, Outcome};
 use glint_target_core::session::connection::Connection;
-use glint_target_core::session::event::{BindOutcome, CloseReason, Event, TaskId};
+use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -29,6 +31,10 @@ pub(super) enum End {
     Closed(CloseReason),
     /// We were told to.
     Dismissed(Dismissal),
+    /// It is to join the session of another connection, whose orders these are.
+    Moves(Arc<Orders>, SessionRequest),
+    /// Another connection has taken its place in the session.
+    Reinstated,
     /// The peer closed.
     PeerClosed,
     /// The peer took nothing for too long.
@@ -44,6 +50,8 @@ impl fmt::Display for End {
         match self {
             End::Closed(reason) => write!(f, "{reason:?}"),
             End::Dismissed(why) => write!(f, "{why:?}"),
+            End::Moves(..) => f.write_str("moves to its session"),
+            End::Reinstated => f.write_str("reinstated"),
             End::PeerClosed => f.write_str("closed by the initiator"),
             End::Stalled => f.write_str("stalled"),
             End::Hoarding => f.write_str("hoarding"),
@@ -52,12 +60,13 @@ impl fmt::Display for End {
     }
 }
 
-/// A connection with all that it has.
+/// A session with its connections and all that it has. Until it is logged in it is one connection.
 pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) node: Arc<Node<S>>,
     pub(super) limits: Arc<Limits>,
     pub(super) orders: Arc<Orders>,
-    pub(super) wire: Wire,
+    /// The connections that are open. None only while one is to take the place of the last.
+    pub(super) lines: Vec<Line>,
     pub(super) connection: Connection,
     pub(super) commands: Commands<S, F>,
     pub(super) clock: Clock,
@@ -67,10 +76,12 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) gathered: Part,
     /// Nothing is read before: others are to complete their commands first.
     pub(super) paused_until: Option<Instant>,
-    /// The connection has stopped in the midst of what was read: it comes before what is yet to be read.
-    pub(super) unheard: bool,
     /// The login was refused from here, and counted.
     pub(super) refused: bool,
+    /// Connections that are to be closed while others go on.
+    pub(super) parting: Vec<(Leg, CloseReason)>,
+    /// Connections that wait to join.
+    pub(super) joining: Vec<Box<Candidate>>,
     pub(super) span: tracing::Span,
 }
 
@@ -78,6 +89,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     /// Takes turns until nothing is left to do now. Ready when the connection has come to its end.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.orders.register(cx.waker());
+        self.lines.iter().filter_map(Line::orders).for_each(|orders| orders.register(cx.waker()));
         for _ in 0..MOST_TURNS {
             match self.turn(cx) {
                 Ok(true) => {}
@@ -93,31 +105,96 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let now = Instant::now();
         self.obey(now)?;
-        let mut more = self.poll_bound(cx, now);
+        let mut more = !self.joining.is_empty() && self.admit(now);
+        more |= self.poll_bound(cx, now);
         more |= self.commands.poll_ended(cx, &mut self.connection);
         more |= self.poll_clock(cx, now)?;
         more |= self.read(cx, now)?;
-        let closing = self.act(cx, &mut more);
-        let wrote = self.wire.poll_write(cx, now, self.connection.transmit()).map_err(End::Socket)?;
-        self.commands.ledger.settle(self.connection.transmit().len());
+        let end = self.act(cx, &mut more);
+        let wrote = self.write(cx, now)?;
+        self.commands.ledger.settle(self.connection.queued());
         self.gathered.set(self.connection.gathered());
-        match closing {
-            Some(reason) => Err(End::Closed(reason)),
-            // Room in the queue lets a command in that was held up, and reading go on.
-            None => Ok(more || wrote),
+        if let Some(end) = end {
+            return Err(end);
         }
+        for (leg, reason) in std::mem::take(&mut self.parting) {
+            if let Some(at) = self.lines.iter().position(|line| line.leg == leg) {
+                self.part(at, &End::Closed(reason), now);
+                more = true;
+            }
+        }
+        if self.lines.is_empty() && self.joining.is_empty() {
+            return Err(End::Reinstated);
+        }
+        // Room in the queue lets a command in that was held up, and reading go on.
+        Ok(more || wrote)
+    }
+
+    /// A connection has come to its end. The session goes on with the others, if there are any.
+    fn lose(&mut self, at: usize, end: End, now: Instant) -> Result<(), End> {
+        if self.lines.len() <= 1 && self.joining.is_empty() {
+            return Err(end);
+        }
+        self.part(at, &end, now);
+        Ok(())
+    }
+
+    /// Closes one connection of the session.
+    pub(super) fn part(&mut self, at: usize, end: &End, now: Instant) {
+        if at >= self.lines.len() {
+            return;
+        }
+        let line = self.lines.remove(at);
+        report::parted(self, &line, end);
+        let queue = self.connection.part(line.leg, now);
+        let last_words = queue.filter(|_| matches!(end, End::Closed(_)));
+        tokio::spawn(line.leave(last_words, self.limits.goodbye));
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
+        let (mut wrote, mut at) = (false, 0);
+        while let Some(line) = self.lines.get_mut(at) {
+            let Some(queue) = self.connection.transmit(line.leg) else {
+                at += 1;
+                continue;
+            };
+            match line.wire.poll_write(cx, now, queue) {
+                Ok(progress) => {
+                    wrote |= progress;
+                    at += 1;
+                }
+                Err(error) => self.lose(at, End::Socket(error), now)?,
+            }
+        }
+        Ok(wrote)
     }
 
     fn obey(&mut self, now: Instant) -> Result<(), End> {
-        if let Some(why) = self.orders.dismissal() {
+        if self.orders.is_any() {
+            let orders = Arc::clone(&self.orders);
+            self.joining.extend(orders.take_knocking());
+            self.follow(&orders, Leg::FIRST, now)?;
+        }
+        for at in 0..self.lines.len() {
+            let own = self.lines.get(at).and_then(|line| Some((line.leg, line.orders()?)));
+            if let Some((leg, orders)) = own.filter(|(_, orders)| orders.is_any()) {
+                let orders = Arc::clone(orders);
+                self.follow(&orders, leg, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, orders: &Orders, leg: Leg, now: Instant) -> Result<(), End> {
+        if let Some(why) = orders.dismissal() {
             return Err(End::Dismissed(why));
         }
-        if self.orders.take_drain() {
+        if orders.take_drain() {
             if self.commands.session().and_then(BoundSession::reach).is_none() {
                 return Err(End::Dismissed(Dismissal::Cut));
             }
             let seconds = self.node.connection_config.load().logout_timeout.as_secs();
-            self.connection.request_logout(now, u16::try_from(seconds).unwrap_or(u16::MAX));
+            self.connection.request_logout(leg, now, u16::try_from(seconds).unwrap_or(u16::MAX));
         }
         Ok(())
     }
@@ -147,15 +224,20 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     }
 
     fn poll_clock(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
-        let stall = self.wire.stall_deadline(self.limits.write_stall);
+        let patience = self.limits.write_stall;
+        let stall = self.lines.iter().filter_map(|line| line.wire.stall_deadline(patience)).min();
         let timeout = self.connection.next_timeout();
-        let deadline = [timeout, stall, self.paused_until].into_iter().flatten().min();
-        if self.clock.poll(cx, now, deadline).is_pending() {
+        let deadlines = [timeout, stall, self.paused_until, self.joining_deadline()];
+        if self.clock.poll(cx, now, deadlines.into_iter().flatten().min()).is_pending() {
             return Ok(false);
         }
         let now = Instant::now();
-        if stall.is_some_and(|stall| stall <= now) {
-            return Err(End::Stalled);
+        let has_stalled = |line: &Line| line.wire.stall_deadline(patience).is_some_and(|stall| stall <= now);
+        while let Some(at) = self.lines.iter().position(has_stalled) {
+            self.lose(at, End::Stalled, now)?;
+        }
+        if self.held_up.is_some() || self.paused_until.is_some() {
+            self.connection.excuse(now);
         }
         if self.paused_until.is_some_and(|until| until <= now) {
             self.paused_until = None;
@@ -167,7 +249,8 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     }
 
     fn read(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
-        if self.held_up.is_some() || self.paused_until.is_some() || !self.connection.wants_input() {
+        let wants_input = |line: &Line| self.connection.wants_input(line.leg);
+        if self.held_up.is_some() || self.paused_until.is_some() || !self.lines.iter().any(wants_input) {
             return Ok(false);
         }
         match self.gathered.verdict() {
@@ -178,27 +261,48 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             }
             Verdict::Close => return Err(End::Hoarding),
         }
-        if !self.unheard {
-            match self.wire.poll_read(cx) {
+        let (mut more, mut at) = (false, 0);
+        while at < self.lines.len() {
+            match self.read_line(cx, now, at) {
+                Ok(heard) => {
+                    more |= heard;
+                    at += 1;
+                }
+                Err(end) => {
+                    self.lose(at, end, now)?;
+                    more = true;
+                }
+            }
+        }
+        Ok(more)
+    }
+
+    fn read_line(&mut self, cx: &mut Context<'_>, now: Instant, at: usize) -> Result<bool, End> {
+        let Some(line) = self.lines.get_mut(at) else { return Ok(false) };
+        if !self.connection.wants_input(line.leg) {
+            return Ok(false);
+        }
+        if !line.unheard {
+            match line.wire.poll_read(cx) {
                 Poll::Ready(Ok(0)) => return Err(End::PeerClosed),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Err(End::Socket(error)),
                 Poll::Pending => {
-                    self.wire.rest();
+                    line.wire.rest();
                     return Ok(false);
                 }
             }
         }
-        self.connection.receive(now, &mut self.wire.input);
-        self.unheard = !self.connection.wants_input();
+        self.connection.receive(line.leg, now, &mut line.wire.input);
+        line.unheard = !self.connection.wants_input(line.leg);
         while let Some(reason) = self.connection.take_rejected() {
             report::rejected(&self.node.metrics, reason);
         }
         Ok(true)
     }
 
-    /// Does what the connection asks for; gives the reason when it asks to be closed.
-    fn act(&mut self, cx: &mut Context<'_>, more: &mut bool) -> Option<CloseReason> {
+    /// Does what the connection asks for; gives the end when that has come.
+    fn act(&mut self, cx: &mut Context<'_>, more: &mut bool) -> Option<End> {
         loop {
             let event = match self.held_up.take() {
                 Some((id, command)) => Event::Execute(id, command),
@@ -217,10 +321,24 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
                     if let Some(target) = &request.target_name {
                         self.span.record("target", &**target);
                     }
-                    let (node, orders) = (Arc::clone(&self.node), Arc::clone(&self.orders));
-                    self.commands.bind(BoundSession::begin(node, request, orders));
+                    if request.tsih != 0 {
+                        match self.node.sessions.find(&request) {
+                            Ok(session) => return Some(End::Moves(session, request)),
+                            Err(refusal) => {
+                                let now = Instant::now();
+                                let outcome = self.refuse(refusal, now);
+                                self.connection.bound(now, outcome);
+                            }
+                        }
+                    } else {
+                        let (node, orders) = (Arc::clone(&self.node), Arc::clone(&self.orders));
+                        self.commands.bind(BoundSession::begin(node, request, orders));
+                    }
                 }
-                Event::Close(reason) => return Some(reason),
+                Event::Close(_, reason) if self.parting.len() + 1 >= self.lines.len() => {
+                    return Some(End::Closed(reason));
+                }
+                Event::Close(leg, reason) => self.parting.push((leg, reason)),
             }
             *more = true;
         }

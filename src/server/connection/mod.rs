@@ -3,6 +3,8 @@
 mod clock;
 mod commands;
 mod driver;
+mod joining;
+mod line;
 mod report;
 mod session;
 mod wire;
@@ -10,14 +12,19 @@ mod wire;
 use super::catalog::PortalView;
 use super::limits::Limits;
 use super::node::Node;
-use super::orders::Dismissal;
+use super::orders::{Dismissal, Orders};
 use super::roster::Enrolment;
+use super::sessions::Refusal;
 use clock::Clock;
 use commands::Commands;
 use driver::{Driver, End};
+use futures_util::future::join_all;
 use glint_target_core::login::catalog::Catalog;
 use glint_target_core::scsi::command::DeviceServer;
 use glint_target_core::session::connection::Connection;
+use glint_target_core::session::event::{Leg, SessionRequest};
+pub(super) use joining::Candidate;
+use line::Line;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +43,7 @@ pub(super) struct Accepted<S> {
     pub(super) limits: Arc<Limits>,
 }
 
-/// Serves a connection to its end, and after that its commands to theirs. To be called inside the runtime that is to serve it.
+/// Serves a connection, and once it is logged in the others that join its session, to their end, and after that its commands to theirs. To be called inside the runtime that is to serve it.
 pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
     let Accepted { node, socket, peer, local, tag, enrolment, limits } = accepted;
     let span = tracing::info_span!(
@@ -52,10 +59,13 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
     let catalog: Arc<dyn Catalog> = Arc::new(PortalView { snapshot: Arc::clone(&node.catalog), tag, local });
     let config = node.connection_config.load_full();
     let most_data_in = usize::try_from(config.max_command_bytes).unwrap_or(usize::MAX);
+    let orders = Arc::clone(&enrolment.orders);
+    let line =
+        Line { leg: Leg::FIRST, wire: Wire::new(socket), enrolment, unheard: false, span: span.clone() };
     let mut driver = Driver {
         limits: Arc::clone(&limits),
-        orders: Arc::clone(&enrolment.orders),
-        wire: Wire::new(socket),
+        orders: Arc::clone(&orders),
+        lines: vec![line],
         connection: Connection::new(config, catalog, Instant::now()),
         commands: Commands::new(
             commands::execute::<S>,
@@ -66,22 +76,39 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         held_up: None,
         gathered: node.gathering.part(),
         paused_until: None,
-        unheard: false,
         refused: false,
+        parting: Vec::new(),
+        joining: Vec::new(),
         span,
         node,
     };
     let end = poll_fn(|cx| driver.poll(cx)).await;
-    report::ended(&driver, &end);
-    let Driver { wire, mut connection, commands, .. } = driver;
-    let goodbye = async {
-        match end {
-            End::Closed(_) | End::Dismissed(Dismissal::Revoked) => {
-                wire.goodbye(connection.transmit(), limits.goodbye).await;
-            }
-            End::Dismissed(_) | End::PeerClosed | End::Stalled | End::Hoarding | End::Socket(_) => drop(wire),
+    let Driver { lines, mut connection, commands, joining, node, .. } = match end {
+        End::Moves(session, request) => return hand_over(driver, session, request).await,
+        ref end => {
+            report::ended(&driver, end);
+            driver
         }
     };
-    tokio::join!(goodbye, commands.settle(limits.linger));
-    drop(enrolment);
+    let late = orders.shut().into_iter().chain(joining);
+    let refused =
+        late.map(|candidate| candidate.turn_away(Arc::clone(&node), Refusal::NoSuchSession, limits.goodbye));
+    let has_last_words = matches!(end, End::Closed(_) | End::Dismissed(Dismissal::Revoked));
+    let leaving = lines.into_iter().map(|line| {
+        let last_words = connection.transmit(line.leg).filter(|_| has_last_words).map(std::mem::take);
+        line.leave(last_words, limits.goodbye)
+    });
+    let (leaving, refused) = (join_all(leaving), join_all(refused));
+    let (places, ..) = tokio::join!(leaving, refused, commands.settle(limits.linger));
+    drop(places);
+}
+
+/// Leaves the connection to the task of the session that it asks for.
+async fn hand_over<S: DeviceServer, F>(driver: Driver<S, F>, session: Arc<Orders>, request: SessionRequest) {
+    let Driver { lines, connection, node, limits, span, .. } = driver;
+    let Some(line) = lines.into_iter().next() else { return };
+    match Candidate::new(line, connection, request) {
+        Ok(candidate) => joining::hand_over(candidate, session, node, limits.goodbye).await,
+        Err(error) => span.in_scope(|| tracing::debug!(%error, "the connection broke")),
+    }
 }

@@ -1,6 +1,7 @@
 //! How a connection ended, for logs and metrics.
 
 use super::driver::{Driver, End};
+use super::line::Line;
 use crate::server::orders::Dismissal;
 use crate::telemetry::metrics::Metrics;
 use glint_target_core::login::LoginFailure;
@@ -23,6 +24,17 @@ pub(super) fn ended<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) {
     }
 }
 
+/// Logs and counts the end of one connection of a session that goes on.
+pub(super) fn parted<S: DeviceServer, F>(driver: &Driver<S, F>, line: &Line, end: &End) {
+    let _inside = line.span.enter();
+    let Some(complaint) = complaint(driver, end) else {
+        return tracing::info!(%end, "connection left its session");
+    };
+    if let Some(held_back) = driver.node.complaints.admit(Instant::now()) {
+        tracing::warn!(%end, held_back, "{complaint}: connection left its session");
+    }
+}
+
 /// What is to be said of an end that is not as it should be.
 fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<String> {
     let metrics = &driver.node.metrics;
@@ -31,7 +43,7 @@ fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<Str
             metrics.login_failed("too_many_connections");
             "too many connections: the oldest that had not logged in made room"
         }
-        End::Dismissed(_) | End::PeerClosed => return None,
+        End::Dismissed(_) | End::Moves(..) | End::Reinstated | End::PeerClosed => return None,
         End::Stalled => "the initiator took no data for too long",
         End::Hoarding => "the initiator sent too much data of writes without completing them",
         End::Socket(_) => "the connection broke",
@@ -52,6 +64,9 @@ fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<Str
                 "a header digest was wrong"
             }
             CloseReason::NopTimeout => "the initiator did not answer a NOP-In",
+            CloseReason::CommandsLost => {
+                "commands that were lost with a connection of the session did not come again"
+            }
             CloseReason::LogoutTimeout => "the initiator did not log out when it was asked to",
         },
     };

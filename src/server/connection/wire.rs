@@ -30,6 +30,16 @@ impl Wire {
         Self { socket, input: BytesMut::new(), read_room: READ_LEAST, stalled_since: None }
     }
 
+    /// A socket that another runtime had, with what was read there.
+    pub(super) fn adopt(socket: std::net::TcpStream, input: BytesMut) -> io::Result<Self> {
+        Ok(Self { input, ..Self::new(TcpStream::from_std(socket)?) })
+    }
+
+    /// The socket, for another runtime.
+    pub(super) fn into_socket(self) -> io::Result<std::net::TcpStream> {
+        self.socket.into_std()
+    }
+
     /// Reads once; 0 when the peer has closed.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.input.capacity() - self.input.len() < self.read_room / 2 {

@@ -1,6 +1,6 @@
 //! SCSI commands from arrival to the driver (RFC 7143 §11.3).
 
-use super::event::{Event, TaskId};
+use super::event::{Event, Leg, TaskId};
 use super::full_feature::{FullFeature, Place};
 use super::link::Link;
 use super::tasks::{CommandTask, Stage, Task, Work};
@@ -26,10 +26,14 @@ impl FullFeature {
             self.refuse(link, header, reason.code(), place);
             return None;
         }
-        pdu.immediate_data = self.retention.keep(pdu.immediate_data);
+        let leg = link.leg();
+        if let Some(member) = self.member_mut(leg) {
+            pdu.immediate_data = member.retention.keep(pdu.immediate_data);
+        }
         let data_out = DataOutBuffer::new(&pdu, &self.session.parameters, self.config.max_command_bytes);
         Some(self.tasks.insert(Task {
             tag: pdu.initiator_task_tag,
+            leg,
             lun: pdu.lun,
             immediate: pdu.immediate,
             work: Work::Command(CommandTask {
@@ -66,30 +70,40 @@ impl FullFeature {
 
     /// A command has its turn: it may ask for data and run.
     pub(super) fn start_command(&mut self, link: &mut Link, id: TaskId) {
-        let Some(command) = self.tasks.command_mut(id) else { return };
+        let Some(Task { leg, work: Work::Command(command), .. }) = self.tasks.get_mut(id) else { return };
         command.stage = Stage::Collecting;
         command.turn = self.ordering.take_turn(command.attribute);
         if command.data_out.is_settled() {
             return self.data_settled(link, id);
         }
         if command.data_out.lacks() {
-            self.solicitation.enqueue(id);
+            let leg = *leg;
+            if let Some(member) = self.member_mut(leg) {
+                member.solicitation.enqueue(id);
+            }
             self.solicit(link);
         }
+    }
+
+    /// The task of this tag that has come on this connection: its data has to come there too (RFC 7143 §4.2.5.1).
+    fn task_of(&self, leg: Leg, tag: u32) -> Option<TaskId> {
+        self.tasks.by_tag(tag).filter(|id| self.tasks.get(*id).is_some_and(|task| task.leg == leg))
     }
 
     /// Takes a Data-Out.
     pub(super) fn data_out(&mut self, link: &mut Link, header: &[u8; BHS_LEN], mut pdu: DataOut) {
         let ends_sequence = pdu.is_final;
         let tag = pdu.initiator_task_tag;
-        let Some(id) = self.tasks.by_tag(tag) else {
+        let Some(id) = self.task_of(link.leg(), tag) else {
             // It may have been sent before the initiator knew that the command is over.
             if !self.has_departed(tag) {
                 link.reject(&self.window, RejectReason::InvalidPduField.code(), header);
             }
             return;
         };
-        pdu.data = self.retention.keep(pdu.data);
+        if let Some(member) = self.member_mut(link.leg()) {
+            pdu.data = member.retention.keep(pdu.data);
+        }
         let taken = match self.tasks.gather(id, |data_out| data_out.receive(pdu)) {
             Some(taken) => taken,
             None if self.tasks.command_mut(id).is_some() => Err(RejectReason::ProtocolError),
@@ -104,7 +118,7 @@ impl FullFeature {
     /// What is left of a Data-Out whose data did not survive the way (RFC 7143 §7.8).
     pub(super) fn damaged_data_out(&mut self, link: &mut Link, header: &[u8; BHS_LEN], pdu: DataOut) {
         link.reject(&self.window, RejectReason::DataDigestError.code(), header);
-        let Some(id) = self.tasks.by_tag(pdu.initiator_task_tag) else { return };
+        let Some(id) = self.task_of(link.leg(), pdu.initiator_task_tag) else { return };
         // Rejected it is already.
         if self.tasks.gather(id, |data_out| data_out.lose(pdu)).is_some() {
             self.data_progress(link, id, true);
@@ -164,10 +178,13 @@ impl FullFeature {
 
     /// Takes a command that has had its turn out of what only commands before the driver are part of.
     fn release(&mut self, id: TaskId) {
-        let Some(command) = self.tasks.command_mut(id) else { return };
-        self.solicitation.release(id, command.data_out.charged());
+        let Some(Task { leg, work: Work::Command(command), .. }) = self.tasks.get(id) else { return };
         if command.turn != 0 {
             self.ordering.pass(command);
+        }
+        let charged = command.data_out.charged();
+        if let Some(member) = self.members.iter_mut().find(|member| member.leg == *leg) {
+            member.solicitation.release(id, charged);
         }
     }
 

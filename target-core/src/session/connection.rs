@@ -1,17 +1,17 @@
-//! One connection: the value that a driver feeds and asks.
+//! A connection and the others of its session: the value that a driver feeds and asks.
 
 pub use super::config::ConnectionConfig;
 
-use super::event::{BindOutcome, CloseReason, Event, SessionRequest, TaskId};
+use super::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
 use super::full_feature::{FullFeature, Received};
-use super::link::Link;
+use super::link::{Line, Link};
 use super::login_phase::LoginPhase;
 use crate::login::LoginFailure;
 use crate::login::catalog::Catalog;
 use crate::login::parameters::Parameters;
 use crate::pdu::error::{PduError, RejectReason};
 use crate::pdu::fields::BHS_LEN;
-use crate::pdu::frame::{Frame, FrameDecoder, FrameError};
+use crate::pdu::frame::{Frame, FrameError};
 use crate::pdu::initiator::InitiatorPdu;
 use crate::pdu::transmit::TransmitQueue;
 use crate::scsi::command::{Outcome, TaskManagementOutcome};
@@ -22,7 +22,7 @@ use std::time::Instant;
 /// Bytes that wait to be sent, beyond which no more is to be received: whoever does not read answers gets no more of them.
 const TRANSMIT_HIGH_WATER: usize = 4 << 20;
 
-/// A connection of an initiator to this target.
+/// A connection of an initiator to this target, and once it is logged in those that [join](Self::join) it in its session.
 ///
 /// The driver gives it what it receives ([`receive`](Self::receive)) and the time ([`handle_timeout`](Self::handle_timeout) when
 /// [`next_timeout`](Self::next_timeout) has come), acts on its [events](Self::poll_event), and writes out what is in
@@ -30,11 +30,8 @@ const TRANSMIT_HIGH_WATER: usize = 4 << 20;
 pub struct Connection {
     config: Arc<ConnectionConfig>,
     catalog: Arc<dyn Catalog>,
-    decoder: FrameDecoder,
     link: Link,
     phase: Phase,
-    /// Bytes that the last [`receive`](Self::receive) left.
-    left: usize,
 }
 
 enum Phase {
@@ -46,45 +43,43 @@ impl Connection {
     /// A connection on which nothing has been said.
     pub fn new(config: Arc<ConnectionConfig>, catalog: Arc<dyn Catalog>, now: Instant) -> Self {
         let login = LoginPhase::new(&config, Arc::clone(&catalog), now);
-        Self {
-            decoder: FrameDecoder::new(Parameters::default().target_max_recv_data_segment_length),
-            link: Link::default(),
-            phase: Phase::Login(Box::new(login)),
-            left: 0,
-            config,
-            catalog,
-        }
+        Self { link: Link::default(), phase: Phase::Login(Box::new(login)), config, catalog }
     }
 
-    /// Takes whole PDUs off the front of `input` as long as it [wants](Self::wants_input) any; the rest stays there for the next time,
-    /// when more has come at its end or there is room again for answers. After the end of the connection it is all thrown away.
-    pub fn receive(&mut self, now: Instant, input: &mut BytesMut) {
-        let came = input.len().saturating_sub(self.left);
+    /// Takes whole PDUs off the front of `input` as long as the connection [wants](Self::wants_input) any; the rest stays there for the
+    /// next time, when more has come at its end or there is room again for answers. After the end of the connection it is all thrown
+    /// away.
+    pub fn receive(&mut self, leg: Leg, now: Instant, input: &mut BytesMut) {
+        let came = input.len().saturating_sub(self.link.line(leg).map_or(0, |line| line.left));
         if came > 0
             && let Phase::FullFeature(phase) = &mut self.phase
         {
-            phase.heard(now, came);
+            phase.heard(leg, now, came);
         }
         // A few bytes can ask for many: so it is looked at for each PDU whether there is room for its answer.
-        while self.wants_input() {
-            match self.decoder.decode(input) {
+        while self.wants_input(leg) {
+            let Some(line) = self.link.line_mut(leg) else { break };
+            match line.decoder.decode(input) {
                 Ok(None) => break,
-                Ok(Some(frame)) => self.receive_frame(now, frame),
-                Err(error) => self.receive_bad_frame(now, error),
+                Ok(Some(frame)) => self.receive_frame(leg, now, frame),
+                Err(error) => self.receive_bad_frame(leg, now, error),
             }
         }
-        if self.link.is_closing() {
+        if self.is_closing(leg) {
             input.clear();
         }
-        self.left = input.len();
+        if let Some(line) = self.link.line_mut(leg) {
+            line.left = input.len();
+        }
     }
 
-    fn receive_frame(&mut self, now: Instant, frame: Frame) {
+    fn receive_frame(&mut self, leg: Leg, now: Instant, frame: Frame) {
         let header = frame.bhs;
+        self.link.turn_to(leg);
         match (InitiatorPdu::parse(frame), &mut self.phase) {
             (Ok(pdu), Phase::Login(login)) => login.receive(&mut self.link, pdu),
             (Ok(pdu), Phase::FullFeature(phase)) => {
-                phase.receive(&mut self.link, now, Received { header, pdu });
+                phase.receive(&mut self.link, now, Received { leg, header, pdu });
             }
             (Err(_), Phase::Login(login)) => login.receive_bad(&mut self.link),
             (Err(PduError { reason, bhs }), Phase::FullFeature(phase)) => {
@@ -93,7 +88,8 @@ impl Connection {
         }
     }
 
-    fn receive_bad_frame(&mut self, now: Instant, error: FrameError) {
+    fn receive_bad_frame(&mut self, leg: Leg, now: Instant, error: FrameError) {
+        self.link.turn_to(leg);
         match (error, &mut self.phase) {
             // RFC 7143 §7.7: at ErrorRecoveryLevel 0 the connection is lost.
             (FrameError::HeaderDigest, _) => self.link.close(CloseReason::HeaderDigestError),
@@ -103,14 +99,16 @@ impl Connection {
             }
             (FrameError::DataSegmentTooLong { bhs, .. }, Phase::FullFeature(phase)) => {
                 phase.receive_bad(&mut self.link, now, RejectReason::ProtocolError, &bhs);
-                self.link.close(CloseReason::ProtocolError);
+                self.link.turn_to(leg).close(CloseReason::ProtocolError);
             }
         }
     }
 
     /// Whether more is to be received now. When it is not, what is in [`transmit`](Self::transmit) has to be written first.
-    pub fn wants_input(&self) -> bool {
-        !self.link.is_closing() && self.link.transmit.len() < TRANSMIT_HIGH_WATER
+    pub fn wants_input(&self, leg: Leg) -> bool {
+        self.link
+            .line(leg)
+            .is_some_and(|line| !line.is_closing() && line.transmit.len() < TRANSMIT_HIGH_WATER)
     }
 
     /// Bytes of data that are held for requests which are not complete, or have to wait for others: what the initiator makes us keep
@@ -134,14 +132,55 @@ impl Connection {
             return;
         }
         let Some((session, cmd_sn)) = login.bound(&mut self.link, outcome) else { return };
-        // The last Login Response has gone without digests; all that comes after it has them (RFC 7143 §13.1).
-        let parameters = &session.parameters;
-        self.link.header_digest = parameters.header_digest;
-        self.link.data_digest = parameters.data_digest;
-        self.decoder.set_digests(parameters.header_digest, parameters.data_digest);
-        self.decoder.set_max_data_segment_length(parameters.target_max_recv_data_segment_length);
+        if let Some(line) = self.link.line_mut(Leg::FIRST) {
+            line.set_parameters(&session.parameters);
+        }
         let (config, catalog) = (Arc::clone(&self.config), Arc::clone(&self.catalog));
         self.phase = Phase::FullFeature(Box::new(FullFeature::new(config, catalog, session, cmd_sn, now)));
+    }
+
+    /// Answers the [`Event::Bind`] of another connection, which asks to be added to this session, by taking it in. None: it did not ask for
+    /// that, or does no longer.
+    pub fn join(&mut self, now: Instant, newcomer: Self) -> Option<Leg> {
+        let Phase::FullFeature(phase) = &mut self.phase else { return None };
+        let Phase::Login(mut login) = newcomer.phase else { return None };
+        let mut link = newcomer.link;
+        if link.is_closing() {
+            return None;
+        }
+        let joined =
+            login.joins(&mut link, &mut phase.window, phase.session.tsih, phase.members.is_empty())?;
+        let mut line = link.into_line()?;
+        line.set_parameters(&joined.parameters);
+        let leg = self.link.add(line);
+        phase.take_in(leg, joined, Arc::clone(&self.catalog), now);
+        Some(leg)
+    }
+
+    /// A connection of the session has gone, while others go on or another is to take its place: at ErrorRecoveryLevel 0 its tasks end
+    /// with it. Gives what it had to say still.
+    pub fn part(&mut self, leg: Leg, now: Instant) -> Option<TransmitQueue> {
+        let queue = self.link.remove(leg)?;
+        if let Phase::FullFeature(phase) = &mut self.phase {
+            phase.let_go(&mut self.link, now, leg);
+        }
+        Some(queue)
+    }
+
+    /// Whether a connection that has gone left commands which the driver has not ended yet.
+    pub fn has_orphans(&self) -> bool {
+        match &self.phase {
+            Phase::Login(_) => false,
+            Phase::FullFeature(phase) => phase.has_orphans(),
+        }
+    }
+
+    /// The connection that the initiator knows by this CID.
+    pub fn leg_of(&self, cid: u16) -> Option<Leg> {
+        match &self.phase {
+            Phase::Login(_) => None,
+            Phase::FullFeature(phase) => phase.leg_of(cid),
+        }
     }
 
     /// Answers [`Event::Execute`]. A task that is over already, by task management or logout, is passed over.
@@ -160,9 +199,14 @@ impl Connection {
         }
     }
 
-    /// What is to be sent.
-    pub fn transmit(&mut self) -> &mut TransmitQueue {
-        &mut self.link.transmit
+    /// What is to be sent; none when the connection has gone.
+    pub fn transmit(&mut self, leg: Leg) -> Option<&mut TransmitQueue> {
+        self.link.line_mut(leg).map(|line| &mut line.transmit)
+    }
+
+    /// Bytes that are to be sent on all connections.
+    pub fn queued(&self) -> usize {
+        self.link.queued()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called, unless this changes before.
@@ -187,8 +231,16 @@ impl Connection {
         }
     }
 
+    /// Nothing was read for a while, so that silence is not the initiator's.
+    pub fn excuse(&mut self, now: Instant) {
+        if let Phase::FullFeature(phase) = &mut self.phase {
+            phase.excuse(now);
+        }
+    }
+
     /// Asks the initiator to log out within `seconds`; after that the connection ends. One that is not logged in ends at once.
-    pub fn request_logout(&mut self, now: Instant, seconds: u16) {
+    pub fn request_logout(&mut self, leg: Leg, now: Instant, seconds: u16) {
+        self.link.turn_to(leg);
         match self.full_feature() {
             Some((phase, link)) => phase.request_logout(link, now, seconds),
             None => self.link.close(CloseReason::Driver),
@@ -200,6 +252,14 @@ impl Connection {
         match &self.phase {
             Phase::Login(_) => None,
             Phase::FullFeature(phase) => Some(&phase.session),
+        }
+    }
+
+    /// What holds for one connection of the session; what it has renegotiated since its login included.
+    pub fn parameters(&self, leg: Leg) -> Option<&Parameters> {
+        match &self.phase {
+            Phase::Login(_) => None,
+            Phase::FullFeature(phase) => phase.member(leg).map(|member| &member.parameters),
         }
     }
 
@@ -224,9 +284,9 @@ impl Connection {
         self.link.rejected.pop()
     }
 
-    /// Whether [`Event::Close`] has been given or is among the events to come.
-    pub fn is_closing(&self) -> bool {
-        self.link.is_closing()
+    /// Whether [`Event::Close`] has been given for the connection or is among the events to come, or the connection has gone.
+    pub fn is_closing(&self, leg: Leg) -> bool {
+        self.link.line(leg).is_none_or(Line::is_closing)
     }
 
     fn full_feature(&mut self) -> Option<(&mut FullFeature, &mut Link)> {

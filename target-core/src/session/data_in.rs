@@ -3,6 +3,7 @@
 use super::event::TaskId;
 use super::full_feature::FullFeature;
 use super::link::Link;
+use super::members::Member;
 use super::tasks::{CommandTask, Work};
 use crate::payload::Payload;
 use crate::pdu::fields::RESERVED_TAG;
@@ -33,6 +34,7 @@ impl FullFeature {
     pub(super) fn finish_command(&mut self, link: &mut Link, id: TaskId, response: Response) {
         let Some(task) = self.tasks.remove(id) else { return };
         let Work::Command(command) = task.work else { return };
+        link.turn_to(task.leg);
         if !task.immediate {
             self.window.finish();
         }
@@ -88,7 +90,7 @@ impl FullFeature {
         mut data_in: Payload,
         status: Option<CollapsedStatus>,
     ) -> u32 {
-        let parameters = &self.session.parameters;
+        let Some(Member { parameters, .. }) = self.member(link.leg()) else { return 0 };
         let total = data_in.len();
         let most = parameters.initiator_max_recv_data_segment_length.max(1) as usize;
         let burst = parameters.max_burst_length.max(1) as usize;

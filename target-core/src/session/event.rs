@@ -5,9 +5,18 @@ use crate::pdu::fields::Isid;
 use crate::scsi::command::{Command, TaskManagement};
 use std::sync::Arc;
 
-/// Names a task of one connection towards its driver; never reused within a connection.
+/// Names a task of one session towards its driver; never reused within a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(pub u64);
+
+/// Names a connection of a session towards the driver; never reused within a session. The CID is the initiator's name for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Leg(pub u32);
+
+impl Leg {
+    /// The connection that a session begins with.
+    pub const FIRST: Self = Self(0);
+}
 
 /// Asked of the driver, in order.
 #[derive(Debug)]
@@ -17,10 +26,12 @@ pub enum Event {
     Bind(SessionRequest),
     /// Run a SCSI command and answer with `Connection::complete`.
     Execute(TaskId, Command),
-    /// Run a task management function and answer with `Connection::managed`.
+    /// Run a task management function and answer with `Connection::managed`. The id [`TaskId::default`] stands for no task: the answer
+    /// tells nobody anything.
     Manage(TaskId, TaskManagement),
-    /// Nothing more will come. Write out what there is to transmit, then close.
-    Close(CloseReason),
+    /// Nothing more will come of this connection. Write out what there is to transmit, then close, and tell that it has gone with
+    /// `Connection::part`, if others of the session go on.
+    Close(Leg, CloseReason),
 }
 
 /// Normal or discovery.
@@ -82,6 +93,8 @@ pub enum CloseReason {
     HeaderDigestError,
     NopTimeout,
     LogoutTimeout,
+    /// Commands that were lost with a connection of the session keep the others from their turn.
+    CommandsLost,
     /// TARGET COLD RESET was carried out: all connections of the target end (RFC 7143 §11.5.1).
     TargetReset,
     /// Closed by the driver: peer gone, reinstatement, drain.

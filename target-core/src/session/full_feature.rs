@@ -1,17 +1,15 @@
 //! The full feature phase: every PDU finds its way from here, commands in the order of their numbers.
 
 use super::config::ConnectionConfig;
-use super::event::{CloseReason, SessionRequest, SessionType, TaskId};
-use super::keepalive::{Alarm, Keepalive};
-use super::link::Link;
-use super::logout::Farewell;
+use super::event::{CloseReason, Leg, SessionRequest, SessionType, TaskId};
+use super::gaps::Gaps;
+use super::keepalive::Alarm;
+use super::link::{Line, Link};
+use super::members::Member;
 use super::ordering::Ordering;
-use super::retention::Retention;
-use super::solicitation::Solicitation;
 use super::task_management::WaitingManagement;
 use super::tasks::Tasks;
 use super::window::{Arrival, CommandWindow};
-use crate::login::TextPhase;
 use crate::login::catalog::Catalog;
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::{BHS_LEN, RESERVED_TAG, Serial};
@@ -29,33 +27,45 @@ const MOST_IMMEDIATE: usize = 32;
 /// Tags remembered of commands that went before their data-out had come.
 const MOST_DEPARTED: usize = 256;
 
-/// A connection in its full feature phase.
+/// The connections of a session in their full feature phase.
 pub(super) struct FullFeature {
     pub(super) config: Arc<ConnectionConfig>,
     pub(super) session: SessionRequest,
     pub(super) window: CommandWindow,
     pub(super) tasks: Tasks,
-    pub(super) solicitation: Solicitation,
+    pub(super) members: Vec<Member>,
     pub(super) ordering: Ordering,
     pub(super) waiting_management: Vec<WaitingManagement>,
-    pub(super) farewell: Farewell,
-    pub(super) retention: Retention,
-    early: BTreeMap<u32, Early>,
+    pub(super) early: BTreeMap<u32, Early>,
     /// Bytes of data that those hold which are no commands.
-    early_data: usize,
+    pub(super) early_data: usize,
     departed: VecDeque<u32>,
-    text: TextPhase,
-    keepalive: Keepalive,
+    pub(super) gaps: Gaps,
+    /// The initiator logs the whole session out.
+    pub(super) is_ending: bool,
 }
 
 /// A PDU with its header, which a Reject gives back.
 pub(super) struct Received {
+    /// Where it came.
+    pub(super) leg: Leg,
     pub(super) header: [u8; BHS_LEN],
     pub(super) pdu: InitiatorPdu,
 }
 
+impl Received {
+    /// Bytes of data, if it may wait for its turn with them.
+    pub(super) fn data_len(&self) -> usize {
+        match &self.pdu {
+            InitiatorPdu::NopOut(it) => it.data.len(),
+            InitiatorPdu::Text(it) => it.data.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// What waits for its CmdSN to be due.
-enum Early {
+pub(super) enum Early {
     Command(TaskId),
     Other(Box<Received>),
 }
@@ -83,37 +93,39 @@ impl FullFeature {
         Self {
             window: CommandWindow::new(cmd_sn, config.command_window),
             tasks: Tasks::default(),
-            solicitation: Solicitation::new(config.data_out_budget),
+            members: vec![Member::new(Leg::FIRST, &config, catalog, &session, now)],
             ordering: Ordering::default(),
             waiting_management: Vec::new(),
-            farewell: Farewell::default(),
-            retention: Retention::default(),
             early: BTreeMap::new(),
             early_data: 0,
             departed: VecDeque::new(),
-            text: TextPhase::new(catalog, &session),
-            keepalive: Keepalive::new(&config, now),
+            gaps: Gaps::new(&session.parameters),
+            is_ending: false,
             config,
             session,
         }
     }
 
     /// So many bytes came from the initiator. A part of a PDU is a sign of life too: a long one may take its time on a slow line.
-    pub(super) fn heard(&mut self, now: Instant, bytes: usize) {
-        self.keepalive.heard(now);
-        self.retention.came(bytes);
+    pub(super) fn heard(&mut self, leg: Leg, now: Instant, bytes: usize) {
+        if let Some(member) = self.member_mut(leg) {
+            member.keepalive.heard(now);
+            member.retention.came(bytes);
+        }
     }
 
     /// Takes a PDU.
     pub(super) fn receive(&mut self, link: &mut Link, now: Instant, received: Received) {
-        let Received { header, pdu } = received;
+        let Received { leg, header, pdu } = received;
         match numbered(&pdu) {
             Some((true, _)) => {
-                self.dispatch(link, now, Received { header, pdu }, Place::Immediate);
+                self.dispatch(link, now, Received { leg, header, pdu }, Place::Immediate);
                 // An ABORT TASK may have filled a gap.
                 self.follow_up(link, now);
             }
-            Some((false, cmd_sn)) => self.receive_numbered(link, now, Received { header, pdu }, cmd_sn),
+            Some((false, cmd_sn)) => {
+                self.receive_numbered(link, now, Received { leg, header, pdu }, cmd_sn);
+            }
             None => match pdu {
                 InitiatorPdu::DataOut(data) => self.data_out(link, &header, data),
                 // §11.16: there is nothing to be sent again at ErrorRecoveryLevel 0.
@@ -136,26 +148,29 @@ impl FullFeature {
                 self.follow_up(link, now);
             }
             Arrival::Early => {
-                let Received { header, pdu } = received;
+                let Received { leg, header, pdu } = received;
                 let early = match pdu {
                     // Its unsolicited data may follow before its turn comes.
-                    InitiatorPdu::ScsiCommand(command) if self.takes_commands() => {
+                    InitiatorPdu::ScsiCommand(command) if self.takes_commands(leg) => {
                         self.take_command(link, &header, command, Place::Early).map(Early::Command)
                     }
                     pdu => {
-                        self.early_data += data_len(&pdu);
-                        Some(Early::Other(Box::new(Received { header, pdu })))
+                        let received = Received { leg, header, pdu };
+                        self.early_data += received.data_len();
+                        Some(Early::Other(Box::new(received)))
                     }
                 };
                 if let Some(early) = early {
                     self.early.insert(cmd_sn.0, early);
                 }
+                self.watch_gaps(now);
             }
         }
     }
 
     /// Lets those have their turn that came early.
     fn follow_up(&mut self, link: &mut Link, now: Instant) {
+        let leg = link.leg();
         // A logout may have ended the connection, and then nobody has a turn.
         while !link.is_closing() {
             self.manage_due(link);
@@ -163,19 +178,22 @@ impl FullFeature {
             match self.early.remove(&due.0) {
                 Some(Early::Command(id)) if self.tasks.get(id).is_some() => self.start_command(link, id),
                 Some(Early::Other(received)) => {
-                    self.early_data -= data_len(&received.pdu);
+                    self.early_data -= received.data_len();
                     self.dispatch(link, now, *received, Place::Due);
                 }
                 // Refused or aborted before its turn.
                 Some(Early::Command(_)) | None => self.window.finish(),
             }
         }
+        self.watch_gaps(now);
+        link.turn_to(leg);
     }
 
     /// Hands a request to those who know it.
     fn dispatch(&mut self, link: &mut Link, now: Instant, received: Received, place: Place) {
-        let Received { header, pdu } = received;
-        if self.farewell.is_under_way() {
+        let Received { leg, header, pdu } = received;
+        link.turn_to(leg);
+        if self.is_leaving(leg) {
             return self.refuse(link, &header, RejectReason::WaitingForLogout.code(), place);
         }
         match pdu {
@@ -206,8 +224,8 @@ impl FullFeature {
         self.session.session_type == SessionType::Discovery
     }
 
-    fn takes_commands(&self) -> bool {
-        !self.is_discovery() && !self.farewell.is_under_way()
+    fn takes_commands(&self, leg: Leg) -> bool {
+        !self.is_discovery() && !self.is_leaving(leg)
     }
 
     /// A request that is answered at once gives its place in the window back.
@@ -264,7 +282,7 @@ impl FullFeature {
     ) {
         match pdu {
             Some(InitiatorPdu::DataOut(data)) => self.damaged_data_out(link, header, data),
-            Some(InitiatorPdu::ScsiCommand(command)) if self.takes_commands() => {
+            Some(InitiatorPdu::ScsiCommand(command)) if self.takes_commands(link.leg()) => {
                 self.receive_damaged_command(link, now, header, command);
             }
             _ => self.receive_bad(link, now, RejectReason::DataDigestError, header),
@@ -324,7 +342,8 @@ impl FullFeature {
             return;
         }
         // A copy: the answer may wait for long, and would keep the receive buffer meanwhile.
-        let most = self.session.parameters.initiator_max_recv_data_segment_length as usize;
+        let Some(member) = self.member(link.leg()) else { return };
+        let most = member.parameters.initiator_max_recv_data_segment_length as usize;
         let data = Bytes::copy_from_slice(nop.data.get(..most).unwrap_or(&nop.data));
         let answer = NopIn {
             lun: LunAddress::default(),
@@ -339,7 +358,8 @@ impl FullFeature {
         if self.tasks.by_tag(request.initiator_task_tag).is_some() {
             return self.refuse(link, header, RejectReason::TaskInProgress.code(), place);
         }
-        match self.text.handle(request, &mut self.session.parameters) {
+        let Some(member) = self.member_mut(link.leg()) else { return };
+        match member.text.handle(request, &mut member.parameters) {
             Ok(response) => {
                 self.conclude(place);
                 link.send(&self.window, &TargetPdu::Text(response));
@@ -349,17 +369,35 @@ impl FullFeature {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        [self.keepalive.next_timeout(), self.farewell.next_timeout()].into_iter().flatten().min()
+        let timers = |member: &Member| [member.keepalive.next_timeout(), member.farewell.next_timeout()];
+        self.members.iter().flat_map(timers).chain([self.gaps.next_timeout()]).flatten().min()
     }
 
     pub(super) fn handle_timeout(&mut self, link: &mut Link, now: Instant) {
+        if self.gaps.next_timeout().is_some_and(|due| due <= now) {
+            return link.close_all(CloseReason::CommandsLost);
+        }
+        let legs: Vec<_> = self.members.iter().map(|member| member.leg).collect();
+        for leg in legs {
+            self.member_timeout(link, now, leg);
+        }
+    }
+
+    fn member_timeout(&mut self, link: &mut Link, now: Instant, leg: Leg) {
+        if link.line(leg).is_none_or(Line::is_closing) {
+            return;
+        }
+        link.turn_to(leg);
         self.logout_timeout(link, now);
         // An initiator that waits for us, or that has yet to read what we said, is not to be blamed for its silence; and while commands
         // run, the driver may have stopped reading.
-        if self.tasks.running() > 0 || !link.transmit.is_empty() {
-            return self.keepalive.excuse(now);
+        let waits =
+            self.tasks.is_running(leg) || link.line(leg).is_some_and(|line| !line.transmit.is_empty());
+        let Some(Member { keepalive, .. }) = self.member_mut(leg) else { return };
+        if waits {
+            return keepalive.excuse(now);
         }
-        match self.keepalive.alarm(now) {
+        match keepalive.alarm(now) {
             None => {}
             Some(Alarm::Gone) => link.close(CloseReason::NopTimeout),
             Some(Alarm::Ask(target_transfer_tag)) => {
@@ -373,14 +411,10 @@ impl FullFeature {
             }
         }
     }
-}
 
-/// Bytes of data in the PDUs that may wait for their turn with it.
-fn data_len(pdu: &InitiatorPdu) -> usize {
-    match pdu {
-        InitiatorPdu::NopOut(it) => it.data.len(),
-        InitiatorPdu::Text(it) => it.data.len(),
-        _ => 0,
+    /// Nothing was read, so nobody was silent.
+    pub(super) fn excuse(&mut self, now: Instant) {
+        self.members.iter_mut().for_each(|member| member.keepalive.excuse(now));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The login of a connection: what it has to keep in all its PDUs, its numbers, its time (RFC 7143 §6.3, §11.12).
 
 use super::config::ConnectionConfig;
-use super::event::{BindOutcome, CloseReason, Event, SessionRequest};
+use super::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest};
 use super::link::Link;
 use super::window::CommandWindow;
 use crate::login::catalog::Catalog;
@@ -68,8 +68,13 @@ impl LoginPhase {
         match &self.first {
             None => {
                 // The command that follows the login will have the CmdSN of the login, which is immediate (§11.12.8).
-                self.window = CommandWindow::new(request.cmd_sn, self.command_window);
-                link.stat_sn = request.exp_stat_sn;
+                self.window = match request.tsih {
+                    0 => CommandWindow::new(request.cmd_sn, self.command_window),
+                    _ => CommandWindow::outdated(request.cmd_sn),
+                };
+                if let Some(line) = link.line_mut(Leg::FIRST) {
+                    line.stat_sn = request.exp_stat_sn;
+                }
                 self.first = Some(LoginRequest { data: Bytes::new(), ..request });
             }
             Some(first) => {
@@ -105,6 +110,7 @@ impl LoginPhase {
         link: &mut Link,
         outcome: BindOutcome,
     ) -> Option<(SessionRequest, Serial)> {
+        let cmd_sn = self.first.as_ref()?.cmd_sn;
         let tsih = match outcome {
             BindOutcome::Bound { tsih } => Some(tsih),
             BindOutcome::Refused { .. } => None,
@@ -112,7 +118,28 @@ impl LoginPhase {
         let step = self.login.bound(outcome)?;
         self.take(link, step);
         let session = self.binding.take()?;
-        tsih.map(|tsih| (SessionRequest { tsih, ..session }, self.window.expected()))
+        tsih.map(|tsih| (SessionRequest { tsih, ..session }, cmd_sn))
+    }
+
+    /// Answers the login with the numbers of the session that it joins, if that is what it waits for. Gives what was agreed. `alone`: the
+    /// session has no other connection.
+    pub(super) fn joins(
+        &mut self,
+        link: &mut Link,
+        window: &mut CommandWindow,
+        tsih: u16,
+        alone: bool,
+    ) -> Option<SessionRequest> {
+        let first = self.first.as_ref()?;
+        if self.binding.as_ref()?.tsih != tsih || first.tsih != tsih {
+            return None;
+        }
+        if alone {
+            window.skip_to(first.cmd_sn);
+        }
+        self.window = window.likeness();
+        let (session, _) = self.bound(link, BindOutcome::Bound { tsih })?;
+        Some(session)
     }
 
     pub(super) fn failure(&self) -> Option<LoginFailure> {

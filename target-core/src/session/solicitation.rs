@@ -1,7 +1,7 @@
 //! Asking for data-out: R2Ts, within what the initiator and our memory allow (RFC 7143 §11.8).
 
 use super::data_out::Burst;
-use super::event::TaskId;
+use super::event::{Leg, TaskId};
 use super::full_feature::FullFeature;
 use super::link::Link;
 use super::tasks::{Stage, Work};
@@ -9,8 +9,8 @@ use crate::pdu::fields::RESERVED_TAG;
 use crate::pdu::target::{ReadyToTransfer, TargetPdu};
 use std::collections::VecDeque;
 
-/// Commands that have to ask, oldest first, and what has been asked for.
-#[derive(Debug)]
+/// Commands of a connection that have to ask, oldest first, and what has been asked for.
+#[derive(Debug, Default)]
 pub(super) struct Solicitation {
     queue: VecDeque<TaskId>,
     budget: usize,
@@ -53,18 +53,33 @@ impl Solicitation {
 impl FullFeature {
     /// Asks for as much as may be asked for now.
     pub(super) fn solicit(&mut self, link: &mut Link) {
+        // Out of their place while they are worked with; a connection without any costs nothing.
+        for at in 0..self.members.len() {
+            let Some(member) = self.members.get_mut(at).filter(|it| !it.solicitation.queue.is_empty()) else {
+                continue;
+            };
+            let leg = member.leg;
+            let mut solicitation = std::mem::take(&mut member.solicitation);
+            self.solicit_on(link, leg, &mut solicitation);
+            if let Some(member) = self.members.get_mut(at) {
+                member.solicitation = solicitation;
+            }
+        }
+    }
+
+    fn solicit_on(&mut self, link: &mut Link, leg: Leg, solicitation: &mut Solicitation) {
         let mut at = 0;
-        while let Some(&id) = self.solicitation.queue.get(at) {
+        while let Some(&id) = solicitation.queue.get(at) {
             while let Some(burst) = self.next_burst(id) {
-                if !self.solicitation.affords(burst) && (at != 0 || self.is_anything_owed()) {
+                if !solicitation.affords(burst) && (at != 0 || self.is_anything_owed(leg)) {
                     return;
                 }
-                self.ask(link, id, burst);
+                self.ask(link, id, burst, solicitation);
             }
             if self.tasks.command_mut(id).is_some_and(|command| command.data_out.lacks()) {
                 at += 1;
             } else {
-                self.solicitation.queue.remove(at);
+                solicitation.queue.remove(at);
             }
         }
     }
@@ -77,12 +92,14 @@ impl FullFeature {
 
     /// Whether data is on its way. While none is, the oldest command may ask beyond the budget: what fills that is data of commands behind
     /// it, which wait for their turn to ask.
-    fn is_anything_owed(&self) -> bool {
-        self.tasks.commands().any(|(_, _, it)| it.stage == Stage::Collecting && !it.data_out.is_idle())
+    fn is_anything_owed(&self, leg: Leg) -> bool {
+        self.tasks
+            .commands()
+            .any(|(_, task, it)| task.leg == leg && it.stage == Stage::Collecting && !it.data_out.is_idle())
     }
 
-    fn ask(&mut self, link: &mut Link, id: TaskId, burst: Burst) {
-        let target_transfer_tag = self.solicitation.next_tag();
+    fn ask(&mut self, link: &mut Link, id: TaskId, burst: Burst, solicitation: &mut Solicitation) {
+        let target_transfer_tag = solicitation.next_tag();
         let Some(task) = self.tasks.get_mut(id) else { return };
         let r2t = ReadyToTransfer {
             lun: task.lun,
@@ -94,8 +111,10 @@ impl FullFeature {
         };
         if let Work::Command(command) = &mut task.work {
             command.data_out.requested(burst, target_transfer_tag);
-            self.solicitation.charged += burst.length as usize;
-            link.send(&self.window, &TargetPdu::ReadyToTransfer(r2t));
+            solicitation.charged += burst.length as usize;
+            let here = link.leg();
+            link.turn_to(task.leg).send(&self.window, &TargetPdu::ReadyToTransfer(r2t));
+            link.turn_to(here);
         }
     }
 }

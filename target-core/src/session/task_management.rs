@@ -30,7 +30,7 @@ const TASK_REASSIGN: u8 = 8;
 /// An immediate request that came before commands which it affects (RFC 7143 §4.2.3.3 b).
 #[derive(Debug)]
 pub(super) struct WaitingManagement {
-    id: TaskId,
+    pub(super) id: TaskId,
     cmd_sn: Serial,
 }
 
@@ -128,7 +128,8 @@ impl FullFeature {
     fn take_function(&mut self, link: &mut Link, request: &TaskManagementRequest, function: TaskManagement) {
         let &TaskManagementRequest { immediate, lun, cmd_sn, .. } = request;
         let work = Work::Management(ManagementTask { function, last_turn: 0 });
-        let id = self.tasks.insert(Task { tag: request.initiator_task_tag, lun, immediate, work });
+        let leg = link.leg();
+        let id = self.tasks.insert(Task { tag: request.initiator_task_tag, leg, lun, immediate, work });
         let affects_many = matches!(Scope::of(function), Scope::Unit(_) | Scope::Everything);
         if immediate && affects_many && self.window.has_gap_before(cmd_sn) {
             self.waiting_management.push(WaitingManagement { id, cmd_sn });
@@ -240,7 +241,7 @@ impl FullFeature {
         self.finish_management(link, id, response);
         // RFC 7143 §11.5.1: after a cold reset all connections end.
         if (function, outcome) == (TaskManagement::TargetColdReset, TaskManagementOutcome::Complete) {
-            link.close(CloseReason::TargetReset);
+            link.close_all(CloseReason::TargetReset);
         }
     }
 
@@ -265,7 +266,7 @@ impl FullFeature {
         if !task.immediate {
             self.window.finish();
         }
-        self.send_management_response(link, task.tag, response);
+        self.send_management_response(link.turn_to(task.leg), task.tag, response);
     }
 
     fn send_management_response(&self, link: &mut Link, initiator_task_tag: u32, response: u8) {

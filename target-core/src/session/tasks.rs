@@ -1,7 +1,7 @@
-//! The tasks of a connection, found by the driver's [`TaskId`] and by the initiator's task tag.
+//! The tasks of a session, found by the driver's [`TaskId`] and by the initiator's task tag.
 
 use super::data_out::DataOutBuffer;
-use super::event::TaskId;
+use super::event::{Leg, TaskId};
 use crate::scsi::command::{Cdb, TaskAttribute, TaskManagement};
 use crate::scsi::lun_address::LunAddress;
 use std::collections::HashMap;
@@ -13,6 +13,8 @@ const SLOT_BITS: u32 = 20;
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) tag: u32,
+    /// Where the request came, and all that belongs to it goes (RFC 7143 §4.2.5.1, connection allegiance).
+    pub(super) leg: Leg,
     pub(super) lun: LunAddress,
     /// It has no CmdSN of its own, so its end opens the window for no other.
     pub(super) immediate: bool,
@@ -192,9 +194,15 @@ impl Tasks {
         self.immediate
     }
 
-    /// Commands that the driver has.
-    pub(super) fn running(&self) -> usize {
-        self.running
+    /// Whether the driver has commands, of this connection.
+    pub(super) fn is_running(&self, leg: Leg) -> bool {
+        let runs = |task: &Task| task.leg == leg && is_running(task);
+        self.running > 0 && self.slots.iter().flatten().any(|(_, task)| runs(task))
+    }
+
+    /// All tasks, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Task> {
+        self.slots.iter().flatten().map(|(_, task)| task)
     }
 
     /// All commands, in no order. An id is greater than those of older tasks.

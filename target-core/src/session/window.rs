@@ -33,6 +33,37 @@ impl CommandWindow {
         Self { expected: first, max: first.plus(size - 1), early: BTreeSet::new() }
     }
 
+    /// Numbers for the answers to a login that asks to join a session, before it is known what they are there: so old that the initiator
+    /// passes them over (RFC 7143 §4.2.2.1). In them no command may come.
+    pub(super) fn outdated(cmd_sn: Serial) -> Self {
+        let expected = Serial(cmd_sn.0.wrapping_sub(1 << 16));
+        Self { expected, max: Serial(expected.0.wrapping_sub(1)), early: BTreeSet::new() }
+    }
+
+    /// The same numbers.
+    pub(super) fn likeness(&self) -> Self {
+        Self { expected: self.expected, max: self.max, early: BTreeSet::new() }
+    }
+
+    /// Takes the commands before `cmd_sn` for received and ended: the only connection on which they could have come has gone.
+    pub(super) fn skip_to(&mut self, cmd_sn: Serial) {
+        while self.has_gap_before(cmd_sn) {
+            self.early.remove(&self.expected.0);
+            self.expected = self.expected.plus(1);
+            self.max = self.max.plus(1);
+        }
+    }
+
+    /// A command that came early is taken for not received.
+    pub(super) fn forget(&mut self, cmd_sn: u32) {
+        self.early.remove(&cmd_sn);
+    }
+
+    /// Whether commands wait for one that has not come.
+    pub(super) fn has_early(&self) -> bool {
+        !self.early.is_empty()
+    }
+
     pub(super) fn expected(&self) -> Serial {
         self.expected
     }

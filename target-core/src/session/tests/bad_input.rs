@@ -5,7 +5,7 @@ use crate::pdu::fields::Serial;
 use crate::pdu::initiator::{InitiatorPdu, LoginRequest, NopOut, SnackRequest};
 use crate::pdu::target::TargetPdu;
 use crate::scsi::lun_address::LunAddress;
-use crate::session::event::{BindOutcome, CloseReason, Event};
+use crate::session::event::{BindOutcome, CloseReason, Event, Leg};
 use bytes::{BufMut, BytesMut};
 use proptest::prelude::*;
 
@@ -158,10 +158,10 @@ fn a_pdu_that_stops_short_is_waited_for() {
     let bytes = initiator.bytes(ping);
     for cut in [1, 47, 48, 50, bytes.len() - 1] {
         let mut input = BytesMut::from(&bytes[..cut]);
-        initiator.connection.receive(initiator.now, &mut input);
+        initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
         initiator.silence();
         input.put_slice(&bytes[cut..]);
-        initiator.connection.receive(initiator.now, &mut input);
+        initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
         assert!(matches!(initiator.only(), TargetPdu::NopIn(_)), "{cut}");
         assert!(input.is_empty());
     }
@@ -250,7 +250,7 @@ proptest! {
             match step {
                 Step::Bytes(bytes) => {
                     input.put_slice(&bytes);
-                    initiator.connection.receive(initiator.now, &mut input);
+                    initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
                 }
                 Step::Complete(nth) if !commands.is_empty() => {
                     let id = commands.swap_remove(nth as usize % commands.len());
@@ -265,7 +265,7 @@ proptest! {
                 Step::Sleep if initiator.connection.next_timeout().is_some() => {
                     initiator.sleep();
                 }
-                Step::Logout => initiator.connection.request_logout(initiator.now, 100),
+                Step::Logout => initiator.connection.request_logout(Leg::FIRST, initiator.now, 100),
                 _ => {}
             }
             initiator.heard();
@@ -273,8 +273,8 @@ proptest! {
                 match event {
                     Event::Execute(id, _) => commands.push(id),
                     Event::Manage(id, _) => functions.push(id),
-                    Event::Close(_) => {
-                        prop_assert!(initiator.connection.is_closing());
+                    Event::Close(_, _) => {
+                        prop_assert!(initiator.connection.is_closing(Leg::FIRST));
                         prop_assert!(initiator.connection.poll_event().is_none());
                     }
                     Event::Bind(_) => prop_assert!(false, "bound already"),

@@ -15,7 +15,7 @@ use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::Status;
 use crate::session::config::ConnectionConfig;
 use crate::session::connection::Connection;
-use crate::session::event::{BindOutcome, CloseReason, Event, SessionRequest, TaskId};
+use crate::session::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
 use bytes::{Buf, Bytes, BytesMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -176,12 +176,12 @@ impl Initiator {
 
     /// The bytes arrive; what makes no whole PDU is lost.
     pub(super) fn send_bytes(&mut self, mut bytes: BytesMut) {
-        self.connection.receive(self.now, &mut bytes);
+        self.connection.receive(Leg::FIRST, self.now, &mut bytes);
     }
 
     /// All that the target has said, numbers checked.
     pub(super) fn heard(&mut self) -> Vec<TargetPdu> {
-        let transmit = self.connection.transmit();
+        let transmit = self.connection.transmit(Leg::FIRST).expect("the connection");
         let mut bytes = BytesMut::from(&*transmit.copy_to_bytes(transmit.remaining()));
         let mut heard = Vec::new();
         while let Some(frame) = self.decoder.decode(&mut bytes).expect("a good frame") {
@@ -282,8 +282,8 @@ impl Initiator {
 
     pub(super) fn closed(&mut self) -> CloseReason {
         match self.connection.poll_event() {
-            Some(Event::Close(reason)) => {
-                assert!(self.connection.is_closing() && !self.connection.wants_input());
+            Some(Event::Close(_, reason)) => {
+                assert!(self.connection.is_closing(Leg::FIRST) && !self.connection.wants_input(Leg::FIRST));
                 assert_eq!(self.connection.next_timeout(), None);
                 reason
             }

@@ -6,7 +6,7 @@ use crate::login::parameters::Digest;
 use crate::pdu::fields::{Isid, Serial};
 use crate::pdu::initiator::LoginRequest;
 use crate::pdu::target::TargetPdu;
-use crate::session::event::{BindOutcome, CloseReason, Event, SessionType};
+use crate::session::event::{BindOutcome, CloseReason, Event, Leg, SessionType};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn byte_by_byte() {
     for byte in bytes {
         assert!(initiator.connection.poll_event().is_none());
         input.extend_from_slice(&[byte]);
-        initiator.connection.receive(initiator.now, &mut input);
+        initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
     }
     assert_eq!(initiator.bind_event().isid, Isid([0x80, 1, 2, 3, 4, 5]));
 }
@@ -189,6 +189,6 @@ fn text_without_end_is_refused() {
 #[test]
 fn asked_to_log_out_before_login() {
     let mut initiator = Initiator::connected(config());
-    initiator.connection.request_logout(initiator.now, 3);
-    assert!(matches!(initiator.connection.poll_event(), Some(Event::Close(CloseReason::Driver))));
+    initiator.connection.request_logout(Leg::FIRST, initiator.now, 3);
+    assert!(matches!(initiator.connection.poll_event(), Some(Event::Close(_, CloseReason::Driver))));
 }

@@ -3,7 +3,7 @@
 use super::bench::{Initiator, answer, good, is_good, pattern};
 use crate::pdu::initiator::LogoutRequest;
 use crate::pdu::target::{AsyncMessage, LogoutResponse, TargetPdu};
-use crate::session::event::CloseReason;
+use crate::session::event::{CloseReason, Leg};
 use std::time::Duration;
 
 fn logged_out(initiator: &mut Initiator) -> LogoutResponse {
@@ -53,7 +53,7 @@ fn what_cannot_be_done() {
     let nonsense = initiator.logout(3);
     initiator.send(nonsense);
     assert_eq!(initiator.rejected(), 0x09);
-    assert!(!initiator.connection.is_closing());
+    assert!(!initiator.connection.is_closing(Leg::FIRST));
     // The CID is of no importance when the session is to end.
     let logout = other_cid(0, &mut initiator);
     initiator.send(logout);
@@ -81,7 +81,7 @@ fn waits_for_what_runs_and_drops_what_does_not() {
     initiator.silence();
     initiator.send(before);
     assert_eq!(initiator.heard().len(), 2, "rejects");
-    initiator.connection.request_logout(initiator.now, 1);
+    initiator.connection.request_logout(Leg::FIRST, initiator.now, 1);
     initiator.silence();
     initiator.complete(id, good(pattern(512), 0));
     let heard = initiator.heard();
@@ -105,7 +105,7 @@ fn does_not_wait_for_ever() {
 #[test]
 fn asked_for_and_done() {
     let mut initiator = Initiator::new();
-    initiator.connection.request_logout(initiator.now, 3);
+    initiator.connection.request_logout(Leg::FIRST, initiator.now, 3);
     let message = told(&mut initiator);
     assert_eq!((message.event, message.parameters), (1, [0, 0, 3]));
     // There is time to end what is under way.
@@ -123,7 +123,7 @@ fn asked_for_and_done() {
 #[test]
 fn asked_for_in_vain() {
     let mut initiator = Initiator::new();
-    initiator.connection.request_logout(initiator.now, 3);
+    initiator.connection.request_logout(Leg::FIRST, initiator.now, 3);
     told(&mut initiator);
     assert_eq!(initiator.sleep(), Duration::from_secs(3));
     let message = told(&mut initiator);

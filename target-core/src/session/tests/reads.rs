@@ -6,6 +6,7 @@ use crate::pdu::initiator::ScsiCommand;
 use crate::pdu::target::{DataIn, Residual, TargetPdu};
 use crate::scsi::command::{Outcome, Response};
 use crate::scsi::sense::{Asc, Sense, SenseKey, Status};
+use crate::session::event::Leg;
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use smallvec::smallvec;
@@ -197,9 +198,9 @@ fn a_peer_that_does_not_read_is_not_read_from() {
     for id in running {
         initiator.complete(id, good(vec![0; 1 << 20], 0));
     }
-    assert!(!initiator.connection.wants_input());
+    assert!(!initiator.connection.wants_input(Leg::FIRST));
     assert!(!initiator.heard().is_empty());
-    assert!(initiator.connection.wants_input());
+    assert!(initiator.connection.wants_input(Leg::FIRST));
 }
 
 #[test]
@@ -210,12 +211,12 @@ fn what_came_in_one_go_is_not_all_heard_at_once() {
         let nop = initiator.nop(&[0; 262_144]);
         input.unsplit(initiator.bytes(nop));
     }
-    initiator.connection.receive(initiator.now, &mut input);
-    assert!(!initiator.connection.wants_input());
+    initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
+    assert!(!initiator.connection.wants_input(Leg::FIRST));
     let mut answers = initiator.heard().len();
     assert!((10..20).contains(&answers), "{answers}");
     while !input.is_empty() {
-        initiator.connection.receive(initiator.now, &mut input);
+        initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
         answers += initiator.heard().len();
     }
     assert_eq!(answers, 40);

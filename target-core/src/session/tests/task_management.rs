@@ -6,7 +6,7 @@ use crate::pdu::initiator::{ScsiCommand, TaskManagementRequest};
 use crate::pdu::target::TargetPdu;
 use crate::scsi::command::{Outcome, TaskManagement, TaskManagementOutcome, TaskTag};
 use crate::scsi::lun_address::LunAddress;
-use crate::session::event::CloseReason;
+use crate::session::event::{CloseReason, Leg};
 
 const UNIT: LunAddress = LunAddress([0; 8]);
 const OTHER_UNIT: LunAddress = LunAddress([0, 1, 0, 0, 0, 0, 0, 0]);
@@ -241,7 +241,7 @@ fn a_failed_cold_reset_closes_nothing() {
     let (id, _) = initiator.manage();
     initiator.connection.managed(initiator.now, id, TaskManagementOutcome::NotSupported);
     assert_eq!(initiator.management_response(), 5);
-    assert!(!initiator.connection.is_closing());
+    assert!(!initiator.connection.is_closing(Leg::FIRST));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::pdu::fields::RESERVED_TAG;
 use crate::pdu::initiator::NopOut;
 use crate::pdu::target::{NopIn, TargetPdu};
 use crate::session::config::ConnectionConfig;
-use crate::session::event::CloseReason;
+use crate::session::event::{CloseReason, Leg};
 use bytes::BytesMut;
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn a_long_pdu_may_take_its_time() {
     for part in bytes.chunks(20_000) {
         initiator.now += Duration::from_secs(9);
         input.extend_from_slice(part);
-        initiator.connection.receive(initiator.now, &mut input);
+        initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
         initiator.connection.handle_timeout(initiator.now);
     }
     assert_eq!(ping(&mut initiator).data, pattern(100_000));

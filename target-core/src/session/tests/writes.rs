@@ -5,7 +5,7 @@ use crate::pdu::fields::RESERVED_TAG;
 use crate::pdu::initiator::{DataOut, NopOut, ScsiCommand};
 use crate::pdu::target::{ReadyToTransfer, Residual, TargetPdu};
 use crate::session::config::ConnectionConfig;
-use crate::session::event::Event;
+use crate::session::event::{Event, Leg};
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
@@ -155,7 +155,7 @@ fn sparse_data_does_not_hold_its_receive_buffers() {
         let junk = NopOut { initiator_task_tag: RESERVED_TAG, ..initiator.nop(&[0; 200_000]) };
         let mut input = initiator.bytes(junk);
         input.extend_from_slice(&initiator.bytes(pdu));
-        initiator.connection.receive(initiator.now, &mut input);
+        initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
         inputs.push(input);
     }
     let (_, command) = initiator.execute();
