@@ -4,6 +4,7 @@
 pub mod alua;
 pub mod attention;
 pub mod claim;
+pub mod copy;
 pub mod identity;
 mod manage;
 pub mod medium;

@@ -42,6 +42,8 @@ pub struct Entrant {
 struct Entry {
     sequence: u64,
     entrant: Entrant,
+    /// It is no command of this unit but a step of one, maybe of another unit: only its claim counts.
+    step: bool,
     /// Tasks in its way that are still in the set.
     blockers: u32,
     /// The next sequence number at the time when it started.
@@ -54,15 +56,22 @@ impl Entry {
     /// Whether `self` must have left before `other` may start. The answer stays the same as long as `other` has not started.
     fn blocks(&self, other: &Entry) -> bool {
         let conflict = || self.entrant.claim.conflicts(&other.entrant.claim);
+        let started_before = || self.started.is_some_and(|at| at <= other.sequence);
+        // A step waits for nothing but claims that are held: a command that waits may wait for the very command whose step it is.
+        if other.step {
+            let goes_first = self.step && self.sequence > other.sequence;
+            return (goes_first || started_before()) && conflict();
+        }
+        if self.step {
+            return conflict();
+        }
         let attributes = (self.entrant.attribute, other.entrant.attribute);
         if self.sequence > other.sequence {
             // SAM-5 8.5.4: a head of queue task goes before all that have not started yet.
             return attributes.0 == TaskAttribute::HeadOfQueue;
         }
         match attributes {
-            (_, TaskAttribute::HeadOfQueue) => {
-                self.started.is_some_and(|at| at <= other.sequence) && conflict()
-            }
+            (_, TaskAttribute::HeadOfQueue) => started_before() && conflict(),
             // SAM-5 8.5.3: ordered tasks wait for all older ones, and later ones wait for them.
             (TaskAttribute::HeadOfQueue | TaskAttribute::Ordered, _) | (_, TaskAttribute::Ordered) => true,
             _ => conflict(),
@@ -113,10 +122,20 @@ impl TaskSet {
 
     /// Takes a task in. It has to wait for [`Task::started`] before it does anything.
     pub fn enter(&self, entrant: Entrant) -> Task<'_> {
+        self.admit(entrant, false)
+    }
+
+    /// A step of a command enters the set, for as long as it works on the blocks of its claim; the command itself may be one of another
+    /// unit. Task attributes mean nothing to it. It must not wait for anything else while it is in the set.
+    pub fn enter_step(&self, entrant: Entrant) -> Task<'_> {
+        self.admit(entrant, true)
+    }
+
+    fn admit(&self, entrant: Entrant, step: bool) -> Task<'_> {
         let mut inner = self.lock();
         let sequence = inner.next;
         inner.next += 1;
-        let mut entry = Entry { sequence, entrant, blockers: 0, started: None, abort: None, waker: None };
+        let mut entry = Entry { sequence, entrant, step, blockers: 0, started: None, abort: None, waker: None };
         let special = entry.is_special();
         if special || inner.special > 0 || inner.waiting > 0 {
             entry.blockers = inner.present().filter(|other| other.blocks(&entry)).count() as u32;

@@ -2,6 +2,7 @@
 
 use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
+use super::copy::watch::Watches;
 use super::identity::Identity;
 use super::medium::Medium;
 use super::memory::{Document, MemoryError, UnitMemory};
@@ -34,11 +35,19 @@ pub struct LogicalUnit<D> {
     device: D,
     attentions: Attentions,
     tasks: TaskSet,
+    watches: Watches,
     reservations: Reservations,
     modes: ModeCell,
     access: AccessCell,
     medium: Medium,
     memory: Option<Arc<dyn UnitMemory>>,
+}
+
+impl<D> LogicalUnit<D> {
+    /// Who wants to know of changes.
+    pub fn watches(&self) -> &Watches {
+        &self.watches
+    }
 }
 
 impl<D: BlockDevice> LogicalUnit<D> {
@@ -50,6 +59,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             device,
             attentions: Attentions::default(),
             tasks: TaskSet::default(),
+            watches: Watches::default(),
             reservations: Reservations::default(),
             modes,
             access: AccessCell::default(),
