@@ -5,7 +5,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::FutureExt;
 use glint::backend::{self, BackendContext, Device, OpenOptions};
-use glint::config::DeviceSpec;
+use glint::config::{DeviceSpec, Provisioning};
 use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry};
 use glint_target_core::login::parameters::{Digest, Offer};
 use glint_target_core::lun::identity::Identity;
@@ -69,6 +69,7 @@ impl Bench {
             grow: false,
             block_size: BLOCK,
             read_only: false,
+            provisioning: Provisioning::Thin,
         };
         let context = BackendContext::new(Duration::from_secs(12));
         let null = backend::open(&DeviceSpec::Null, &options, &context)

@@ -20,6 +20,7 @@ mod conformance;
 pub use completions::serve_thread;
 pub use open::{BackendContext, OpenError, OpenOptions, open};
 
+use crate::config::Provisioning;
 use bytes::Bytes;
 use file::FileDevice;
 use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Extent, Geometry};
@@ -28,10 +29,16 @@ use gluster::GlusterDevice;
 use null::NullDevice;
 use ram::RamDevice;
 
+/// What a unit lives on: a backend, and whether the unit may give space back to it.
+#[derive(Debug)]
+pub struct Device {
+    backend: Backend,
+    provisioning: Provisioning,
+}
+
 /// Any backend, dispatched by match so that the compiler sees through it.
 #[derive(Debug)]
-#[allow(missing_docs)]
-pub enum Device {
+enum Backend {
     Gluster(GlusterDevice),
     File(FileDevice),
     Ram(RamDevice),
@@ -41,11 +48,11 @@ pub enum Device {
 /// Calls the same method of whichever backend it is.
 macro_rules! on_each {
     ($device:expr, $inner:ident => $call:expr) => {
-        match $device {
-            Device::Gluster($inner) => $call,
-            Device::File($inner) => $call,
-            Device::Ram($inner) => $call,
-            Device::Null($inner) => $call,
+        match &$device.backend {
+            Backend::Gluster($inner) => $call,
+            Backend::File($inner) => $call,
+            Backend::Ram($inner) => $call,
+            Backend::Null($inner) => $call,
         }
     };
 }
@@ -56,7 +63,12 @@ impl BlockDevice for Device {
     }
 
     fn capabilities(&self) -> Capabilities {
-        on_each!(self, inner => inner.capabilities())
+        let own = on_each!(self, inner => inner.capabilities());
+        match self.provisioning {
+            Provisioning::Thin => own,
+            // Every block of a fully provisioned unit is mapped (SBC-4 4.7.2), whether or not the store has holes.
+            Provisioning::Full => Capabilities { discard: None, allocation_map: false, ..own },
+        }
     }
 
     async fn read(&self, offset: u64, len: usize) -> Result<Bytes, DeviceError> {

@@ -43,6 +43,7 @@ impl BlockDevice for NullDevice {
             write_zeroes: true,
             allocation_map: true,
             max_transfer: MAX_ZEROS as u32,
+            atomic_write: u32::MAX,
         }
     }
 

@@ -1,6 +1,5 @@
 //! The factory: from a [`DeviceSpec`] to an open [`Device`].
 
-use super::Device;
 use super::buffers::BufferPool;
 use super::file::FileDevice;
 use super::gluster::{GlusterDevice, Volumes};
@@ -8,7 +7,8 @@ use super::null::NullDevice;
 use super::ram::RamDevice;
 use super::sizing::SizePlan;
 use super::threads::IoThreads;
-use crate::config::{ByteSize, DeviceSpec, LunConfig};
+use super::{Backend, Device};
+use crate::config::{ByteSize, DeviceSpec, LunConfig, Provisioning};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +26,20 @@ pub struct OpenOptions {
     pub block_size: u32,
     /// Refuse writes.
     pub read_only: bool,
+    /// Whether space may be given back.
+    pub provisioning: Provisioning,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { size: None, preallocate: false, grow: false, block_size: 512, read_only: false }
+        Self {
+            size: None,
+            preallocate: false,
+            grow: false,
+            block_size: 512,
+            read_only: false,
+            provisioning: Provisioning::Thin,
+        }
     }
 }
 
@@ -42,6 +51,7 @@ impl From<&LunConfig> for OpenOptions {
             grow: lun.grow,
             block_size: lun.block_size,
             read_only: lun.read_only,
+            provisioning: lun.provisioning,
         }
     }
 }
@@ -122,18 +132,19 @@ pub async fn open(
     how: &OpenOptions,
     context: &BackendContext,
 ) -> Result<Device, OpenError> {
-    match spec {
-        DeviceSpec::File(path) => FileDevice::open(path, how, context).await.map(Device::File),
+    let backend = match spec {
+        DeviceSpec::File(path) => FileDevice::open(path, how, context).await.map(Backend::File)?,
         DeviceSpec::Ram => {
             let size = SizePlan::decide("ram:", None, &writable(how))?.size();
-            Ok(Device::Ram(RamDevice::new(size, how.read_only)))
+            Backend::Ram(RamDevice::new(size, how.read_only))
         }
         DeviceSpec::Null => {
             let size = SizePlan::decide("null:", None, &writable(how))?.size();
-            Ok(Device::Null(NullDevice::new(size, how.read_only)))
+            Backend::Null(NullDevice::new(size, how.read_only))
         }
-        DeviceSpec::Gluster(file) => GlusterDevice::open(file, how, context).await.map(Device::Gluster),
-    }
+        DeviceSpec::Gluster(file) => GlusterDevice::open(file, how, context).await.map(Backend::Gluster)?,
+    };
+    Ok(Device { backend, provisioning: how.provisioning })
 }
 
 /// Devices that are made anew each time are made also when they are read-only.

@@ -144,6 +144,8 @@ impl BlockDevice for RamDevice {
             write_zeroes: true,
             allocation_map: true,
             max_transfer: MAX_ZEROS as u32,
+            // After a crash there is nothing at all.
+            atomic_write: u32::MAX,
         }
     }
 

@@ -67,6 +67,7 @@ pub(super) struct ServeArgs {
     ///   size=1GiB         create the device where it is missing; needed for ram: and null:
     ///   grow              let a smaller device grow to that size (it is never cut short)
     ///   preallocate       take all the space when it is created
+    ///   provisioning=full let initiators give no space back [default: thin]
     ///   block_size=4096   logical block size, 512 or 4096 [default: 512]
     ///   read_only         refuse writes
     ///   removable         tell initiators that the medium can be removed

@@ -1,6 +1,8 @@
 //! What a configuration would serve, for people and for machines.
 
-use crate::config::{ByteSize, Config, Faults, Finding, Loaded, LunConfig, Place, TargetConfig};
+use crate::config::{
+    ByteSize, Config, Faults, Finding, Loaded, LunConfig, Place, Provisioning, TargetConfig,
+};
 use glint_target_core::login::catalog::AuthPolicy;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -44,6 +46,7 @@ fn unit(lun: &LunConfig) -> String {
     let marks = [
         (lun.grow, "grow"),
         (lun.preallocate, "preallocate"),
+        (lun.provisioning == Provisioning::Full, "fully provisioned"),
         (lun.read_only, "read-only"),
         (lun.removable, "removable"),
     ];
@@ -119,6 +122,7 @@ fn target(target: &TargetConfig) -> Value {
                 "block_size": lun.block_size,
                 "grow": lun.grow,
                 "preallocate": lun.preallocate,
+                "provisioning": lun.provisioning.word(),
                 "read_only": lun.read_only,
                 "removable": lun.removable,
                 "serial": identity.serial,

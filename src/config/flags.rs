@@ -50,7 +50,7 @@ struct VolumeOption {
     set: fn(&mut LunDraft, Option<&str>) -> Result<(), String>,
 }
 
-const OPTIONS: [VolumeOption; 7] = [
+const OPTIONS: [VolumeOption; 8] = [
     VolumeOption { name: "size", set: |lun, value| needed(value)?.parse().map(|size| lun.size = Some(size)) },
     VolumeOption {
         name: "block_size",
@@ -60,6 +60,10 @@ const OPTIONS: [VolumeOption; 7] = [
     VolumeOption { name: "removable", set: |lun, value| switch(value).map(|on| lun.removable = on) },
     VolumeOption { name: "grow", set: |lun, value| switch(value).map(|on| lun.grow = on) },
     VolumeOption { name: "preallocate", set: |lun, value| switch(value).map(|on| lun.preallocate = on) },
+    VolumeOption {
+        name: "provisioning",
+        set: |lun, value| needed(value)?.parse().map(|kind| lun.provisioning = kind),
+    },
     VolumeOption {
         name: "serial",
         set: |lun, value| needed(value)?.parse().map(|serial| lun.serial = Some(serial)),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::Provisioning;
 
 fn read(text: &str) -> Result<TargetConfig, Vec<String>> {
     let mut findings = Findings::default();
@@ -13,13 +14,16 @@ fn read(text: &str) -> Result<TargetConfig, Vec<String>> {
 
 #[test]
 fn a_volume_is_a_target_with_lun_0() {
-    let target =
-        read("disk=file:/srv/a.img,size=1GiB,block_size=4096,read_only,removable,serial=X-1").unwrap();
+    let target = read(
+        "disk=file:/srv/a.img,size=1GiB,block_size=4096,read_only,removable,provisioning=full,serial=X-1",
+    )
+    .unwrap();
     assert_eq!(&*target.iqn, "iqn.2026-12.io.glint:disk");
     assert!(target.is_open());
     let lun = &target.luns[0];
     assert_eq!((lun.number, lun.size, lun.block_size), (0, Some(1 << 30), 4096));
     assert!(lun.read_only && lun.removable && !lun.grow && !lun.preallocate);
+    assert_eq!(lun.provisioning, Provisioning::Full);
     assert_eq!(target.identity(lun).serial, "X-1");
 }
 
@@ -45,6 +49,7 @@ fn every_fault_of_a_volume_is_told() {
     assert!(read("a=ram:,size=1000").is_err());
     assert!(read("a=ram:,size=0").is_err());
     assert!(read("a=file:/x,grow").is_err());
+    assert!(read("a=ram:,size=1MiB,provisioning=thick").is_err());
     assert!(read("a=ram:,size=1MiB,read_only=false").is_ok_and(|target| !target.luns[0].read_only));
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::Provisioning;
 use std::fs;
 use tempfile::TempDir;
 
@@ -61,6 +62,7 @@ size = "100GiB"
 preallocate = true
 grow = true
 block_size = 4096
+provisioning = "full"
 
 [[target.lun]]
 number = 0
@@ -101,6 +103,8 @@ fn a_whole_configuration_is_read() {
     let numbers: Vec<_> = db.luns.iter().map(|lun| lun.number).collect();
     assert_eq!(numbers, [3, 0]);
     assert!(db.luns[0].grow && db.luns[0].preallocate && db.luns[0].block_size == 4096);
+    assert_eq!(db.luns[0].provisioning, Provisioning::Full);
+    assert_eq!(db.luns[1].provisioning, Provisioning::Thin);
     assert!(db.luns[1].read_only && db.luns[1].removable);
     assert_eq!(&*scratch.iqn, "iqn.2026-12.io.glint:scratch");
     assert_eq!(scratch.luns[0].size, Some(1 << 20));

@@ -20,6 +20,8 @@ pub use endpoint::{Endpoint, Host};
 pub use fault::{Faults, Finding, Place};
 pub use flags::Flags;
 pub use load::{ConfigSource, Loaded};
-pub use model::{Config, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, TargetConfig};
+pub use model::{
+    Config, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, Provisioning, TargetConfig,
+};
 pub use name::{IscsiName, NodeId, Serial, TargetLabel};
 pub use units::ByteSize;

@@ -185,6 +185,37 @@ pub struct LunConfig {
     pub read_only: bool,
     /// Tell initiators that the medium can be removed.
     pub removable: bool,
+    /// Whether initiators may give space back.
+    pub provisioning: Provisioning,
     /// Serial number, when the default will not do; the NAA identifier follows it.
     pub serial: Option<Serial>,
+}
+
+/// How a unit presents its space (SBC-4 4.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Provisioning {
+    /// Blocks can be unmapped, where the device has a way to give space back.
+    #[default]
+    Thin,
+    /// All blocks are mapped for good.
+    Full,
+}
+
+impl Provisioning {
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Thin => "thin",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl std::str::FromStr for Provisioning {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Self::Thin, Self::Full].into_iter().find(|kind| kind.word() == text);
+        known.ok_or_else(|| format!("provisioning is \"thin\" or \"full\", not {text:?}"))
+    }
 }

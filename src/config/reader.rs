@@ -359,6 +359,7 @@ from_strings! {
     super::name::NodeId: "a name in quotes",
     super::name::TargetLabel: "a name in quotes",
     super::name::Serial: "a string",
+    super::model::Provisioning: "\"thin\" or \"full\"",
     super::device::DeviceSpec: "a device such as \"file:/srv/disk.img\"",
 }
 

@@ -3,7 +3,7 @@
 use super::chap::read_chap;
 use super::device::DeviceSpec;
 use super::fault::Placed;
-use super::model::{LunConfig, TargetConfig};
+use super::model::{LunConfig, Provisioning, TargetConfig};
 use super::name::{InitiatorPattern, IscsiName, Serial, TargetLabel};
 use super::reader::Section;
 use super::units::ByteSize;
@@ -89,6 +89,7 @@ fn read_lun(mut section: Section<'_>) -> Option<LunConfig> {
         block_size: section.value("block_size"),
         read_only: section.value_or("read_only", false),
         removable: section.value_or("removable", false),
+        provisioning: section.value_or("provisioning", Provisioning::default()),
         serial: section.value("serial"),
         // A size that could not be read has its fault already.
         size_given: section.has("size"),
@@ -109,6 +110,7 @@ pub(super) struct LunDraft {
     pub(super) block_size: Option<ByteSize>,
     pub(super) read_only: bool,
     pub(super) removable: bool,
+    pub(super) provisioning: Provisioning,
     pub(super) serial: Option<Serial>,
 }
 
@@ -162,6 +164,7 @@ impl LunDraft {
             block_size,
             read_only: self.read_only,
             removable: self.removable,
+            provisioning: self.provisioning,
             serial: self.serial,
         })
     }

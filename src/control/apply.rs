@@ -39,6 +39,7 @@ pub enum ApplyError {
 pub struct Control {
     node: Arc<Node<TargetDevice<Device>>>,
     backends: BackendContext,
+    workers: Workers,
     listeners: Listeners<TargetDevice<Device>>,
     /// Where units keep what outlives the process, if that is possible.
     state: Option<StateDir>,
@@ -57,10 +58,10 @@ impl Control {
             metrics,
         );
         let workers = Workers::start(usize::try_from(configured.workers).unwrap_or(0))?;
-        let listeners = Listeners::new(Arc::clone(&node), workers);
+        let listeners = Listeners::new(Arc::clone(&node), workers.clone());
         let backends = BackendContext::new(configured.io_deadline);
         let state = state::open(&config.node.state_dir);
-        Ok(Self { node, backends, listeners, state, targets: HashMap::new() })
+        Ok(Self { node, backends, workers, listeners, state, targets: HashMap::new() })
     }
 
     /// The node.
@@ -97,7 +98,7 @@ impl Control {
         let unbound = self.listeners.apply(&portals::to_bind(&resolved)).await;
         let groups = portals::groups(&resolved, |wanted| self.listeners.bound(wanted));
         for target in self.targets.values() {
-            target.device.server.set_ports(groups.iter().map(|group| group.relative_port));
+            target.device.server.set_ports(groups.iter().map(|group| (group.relative_port, group.tag)));
         }
         let targets = config.targets.iter().filter_map(|target| self.served(target)).collect();
         await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
@@ -146,7 +147,9 @@ impl Control {
             }
             opening.extend(changes.open.into_iter().map(|lun| (wanted, lun)));
         }
-        let open = |(wanted, lun)| OpenTarget::open(wanted, lun, &self.backends, self.state.as_ref());
+        let open = |(wanted, lun)| {
+            OpenTarget::open(wanted, lun, &self.backends, self.state.as_ref(), Arc::new(self.workers.clone()))
+        };
         let units = join_all(opening.iter().map(|(wanted, lun)| open((*wanted, lun)))).await;
         for ((wanted, lun), unit) in opening.into_iter().zip(units) {
             match unit {
@@ -176,7 +179,7 @@ impl Control {
         self.listeners.close();
     }
 
-    /// Puts all that was written onto stable storage; tells how many units could not.
+    /// Ends the work in the background and puts all that was written onto stable storage; tells how many units could not.
     pub async fn flush(&self) -> usize {
         let flush = |target: &OpenTarget| {
             let name = Arc::clone(target.device.server.name());
@@ -184,6 +187,8 @@ impl Control {
             async move {
                 let mut failed = 0;
                 for (lun, unit) in units.iter() {
+                    unit.background().close();
+                    unit.background().ended().await;
                     if let Err(error) = unit.device().flush().await {
                         tracing::error!(target = %name, lun, %error, "flush failed");
                         failed += 1;

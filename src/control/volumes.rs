@@ -7,8 +7,9 @@ use crate::state::{StateDir, StateError};
 use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
 use glint_target_core::device::{BlockDevice, DeviceError};
+use glint_target_core::lun::background::Spawner;
 use glint_target_core::lun::identity::Identity;
-use glint_target_core::lun::memory::MemoryError;
+use glint_target_core::lun::memory::{Document, MemoryError};
 use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
 use std::collections::BTreeMap;
@@ -32,10 +33,11 @@ pub enum VolumeError {
     #[error(transparent)]
     State(#[from] StateError),
     #[error(
-        "nobody knows whom its persistent reservations keep out, so it is not served: {0}; repair the document, or remove it to begin \
-         without reservations"
+        "its {} cannot be recalled, so it is not served: {error}; repair the document in the state directory, or remove it to begin \
+         without",
+        document.name()
     )]
-    Reservations(MemoryError),
+    Recall { document: Document, error: MemoryError },
     #[error("it has {found} bytes, more than the {wanted} asked for; nothing is ever cut off")]
     WouldShrink { found: u64, wanted: u64 },
     #[error("it has {found} bytes, less than the {wanted} asked for; add `grow` to let it grow")]
@@ -93,6 +95,7 @@ impl OpenTarget {
         lun: &LunConfig,
         context: &BackendContext,
         state: Option<&StateDir>,
+        spawner: Arc<dyn Spawner>,
     ) -> Result<LogicalUnit<Device>, VolumeError> {
         let names = target.identity(&lun);
         let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
@@ -111,10 +114,10 @@ impl OpenTarget {
         let device = backend::open(&lun.device, &OpenOptions::from(lun), context).await?;
         let size = device.geometry().size;
         tracing::info!(target = %target.iqn, lun = lun.number, device = %lun.device, size, "volume open");
-        let unit = LogicalUnit::new(config, device);
+        let unit = LogicalUnit::new(config, device).with_spawner(spawner);
         let Some(memory) = memory else { return Ok(unit) };
         let unit = unit.with_memory(memory);
-        unit.recall_reservations().await.map_err(VolumeError::Reservations)?;
+        unit.recall().await.map_err(|(document, error)| VolumeError::Recall { document, error })?;
         Ok(unit)
     }
 

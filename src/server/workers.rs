@@ -1,6 +1,7 @@
 //! Worker threads: each runs the connections that it was given in a runtime of its own, so that they share nothing but what they must.
 
 use crate::backend;
+use glint_target_core::lun::background::{Spawner, Work};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -55,6 +56,13 @@ impl Workers {
         if worker.jobs.send(job).is_err() {
             tracing::error!("a worker thread has ended; a connection is dropped");
         }
+    }
+}
+
+/// Work in the background goes where the fewest connections are, so that no connection shares its thread with it if that can be helped.
+impl Spawner for Workers {
+    fn spawn(&self, work: Work) {
+        self.assign(move || work);
     }
 }
 

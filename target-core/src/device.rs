@@ -32,6 +32,9 @@ pub struct Capabilities {
     pub allocation_map: bool,
     /// Most bytes that one read or write may carry.
     pub max_transfer: u32,
+    /// Most bytes of one write (a power of two, and aligned to as many) that a crash of whatever is below leaves written as a whole or not
+    /// at all; more than `max_transfer` where nothing outlives a crash anyway, or all of a write does.
+    pub atomic_write: u32,
 }
 
 /// How ranges are given back.

@@ -1,7 +1,9 @@
 //! Test doubles: a device in memory that can be told to fail or to hang, and a target around it that is driven without an executor.
 
 use crate::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
+use crate::lun::background::{Spawner, Work};
 use crate::lun::identity::Identity;
+use crate::lun::memory::{Document, MemoryError, Remembering, UnitMemory};
 use crate::lun::target::TargetDevice;
 use crate::lun::unit::{LogicalUnit, UnitConfig};
 use crate::payload::Payload;
@@ -11,9 +13,10 @@ use crate::scsi::command::{
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{Asc, SenseKey, Status};
 use bytes::Bytes;
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -47,6 +50,7 @@ impl RamDevice {
                 write_zeroes: true,
                 allocation_map: true,
                 max_transfer: 64 * 1024,
+                atomic_write: 4096,
             },
             geometry: Mutex::new(Geometry { size: size as u64, physical_block: 4096, optimal_io: 0 }),
             error: Mutex::default(),
@@ -174,6 +178,56 @@ impl BlockDevice for RamDevice {
     }
 }
 
+/// A memory that outlives units, not the test, and can be told to fail or to wait.
+#[derive(Default)]
+pub struct RamMemory {
+    pub documents: Mutex<HashMap<Document, Bytes>>,
+    /// Every operation fails with this.
+    pub error: Mutex<Option<MemoryError>>,
+    held: Mutex<(bool, Vec<Waker>)>,
+}
+
+impl RamMemory {
+    /// Makes what is to be kept wait, or lets it go on.
+    pub fn hold(&self, hold: bool) {
+        let mut held = self.held.lock().unwrap();
+        held.0 = hold;
+        held.1.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl UnitMemory for RamMemory {
+    fn recall(&self, document: Document) -> Remembering<'_, Option<Bytes>> {
+        Box::pin(async move {
+            match self.error.lock().unwrap().clone() {
+                Some(error) => Err(error),
+                None => Ok(self.documents.lock().unwrap().get(&document).cloned()),
+            }
+        })
+    }
+
+    fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
+        Box::pin(async move {
+            poll_fn(|context| {
+                let mut held = self.held.lock().unwrap();
+                if held.0 {
+                    held.1.push(context.waker().clone());
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            })
+            .await;
+            match self.error.lock().unwrap().clone() {
+                Some(error) => Err(error),
+                None => {
+                    self.documents.lock().unwrap().insert(document, contents);
+                    Ok(())
+                }
+            }
+        })
+    }
+}
+
 /// A nexus.
 pub fn nexus(id: u64) -> Arc<Nexus> {
     Arc::new(Nexus {
@@ -197,7 +251,7 @@ pub fn config(block_size: u32) -> UnitConfig {
 }
 
 /// Polls a future once.
-pub fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+pub fn poll<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -210,6 +264,77 @@ pub fn finish<F: Future>(future: F) -> F::Output {
         }
     }
     panic!("the future does not come to an end");
+}
+
+/// Runs work in the background a step at a time, when it is told to.
+#[derive(Default)]
+pub struct Crew(Mutex<Vec<Work>>);
+
+impl Crew {
+    /// Polls every piece of work once; tells how many are left.
+    pub fn step(&self) -> usize {
+        let mut work = std::mem::take(&mut *self.0.lock().unwrap());
+        work.retain_mut(|work| poll(work.as_mut()).is_pending());
+        let mut all = self.0.lock().unwrap();
+        all.append(&mut work);
+        all.len()
+    }
+
+    /// Polls until nothing is left, which has to come without anybody's help.
+    pub fn finish(&self) {
+        assert!((0..1_000_000).any(|_| self.step() == 0), "the work does not come to an end");
+    }
+
+    /// Drops all work unfinished.
+    pub fn dismiss(&self) {
+        self.0.lock().unwrap().clear();
+    }
+}
+
+impl Spawner for Crew {
+    fn spawn(&self, work: Work) {
+        self.0.lock().unwrap().push(work);
+    }
+}
+
+/// Documents that outlive a unit.
+#[derive(Default)]
+pub struct MemoryDouble {
+    documents: Mutex<HashMap<Document, Bytes>>,
+    refuses: AtomicBool,
+}
+
+impl MemoryDouble {
+    /// What is kept of a document.
+    pub fn document(&self, document: Document) -> Bytes {
+        self.documents.lock().unwrap().get(&document).cloned().unwrap_or_default()
+    }
+
+    /// Makes everything fail, or no longer.
+    pub fn refuse(&self, refuses: bool) {
+        self.refuses.store(refuses, Ordering::SeqCst);
+    }
+
+    fn answer<T>(&self, answer: impl FnOnce() -> T) -> Result<T, MemoryError> {
+        match self.refuses.load(Ordering::SeqCst) {
+            true => Err(MemoryError::Store("told to refuse".into())),
+            false => Ok(answer()),
+        }
+    }
+}
+
+impl UnitMemory for MemoryDouble {
+    fn recall(&self, document: Document) -> Remembering<'_, Option<Bytes>> {
+        Box::pin(async move { self.answer(|| self.documents.lock().unwrap().get(&document).cloned()) })
+    }
+
+    fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()> {
+        Box::pin(async move {
+            self.answer(|| {
+                self.documents.lock().unwrap().insert(document, contents);
+            })
+        })
+    }
 }
 
 /// A target with unit 0, and nexus 1 whose first unit attention is over.
@@ -225,8 +350,25 @@ impl Bench {
     }
 
     pub fn with(config: UnitConfig, device: RamDevice) -> Self {
+        Self::serving(LogicalUnit::new(config, device))
+    }
+
+    /// A unit that remembers, and has recalled what it had kept.
+    pub fn remembering(config: UnitConfig, device: RamDevice, memory: Arc<RamMemory>) -> Self {
+        let unit = LogicalUnit::new(config, device).with_memory(memory);
+        finish(unit.restore_mode_parameters()).unwrap();
+        Self::serving(unit)
+    }
+
+    /// With a crew for work in the background.
+    pub fn with_crew(config: UnitConfig, device: RamDevice) -> (Self, Arc<Crew>) {
+        let crew = Arc::new(Crew::default());
+        (Self::serving(LogicalUnit::new(config, device).with_spawner(crew.clone())), crew)
+    }
+
+    pub fn serving(unit: LogicalUnit<RamDevice>) -> Self {
         let target = TargetDevice::new("iqn.2026-12.io.glint:demo".into());
-        let unit = Arc::new(LogicalUnit::new(config, device));
+        let unit = Arc::new(unit);
         assert!(target.add_unit(0, unit.clone()).is_none());
         let bench = Self { target, unit, nexus: nexus(1) };
         bench.login(&bench.nexus);

@@ -27,6 +27,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 pub struct Builder {
     dir: TempDir,
     portal: SocketAddr,
+    portal_2: Option<SocketAddr>,
     api: SocketAddr,
     advertised: Option<String>,
     arguments: Vec<String>,
@@ -37,10 +38,10 @@ impl Builder {
     fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("glint-").tempdir().expect("a temporary directory");
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("the directory's mode");
-        let loopback = || SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free_port()));
         Self {
             dir,
             portal: loopback(),
+            portal_2: None,
             api: loopback(),
             advertised: None,
             arguments: Vec::new(),
@@ -63,6 +64,13 @@ impl Builder {
     #[must_use]
     pub fn advertise(mut self, host: &str) -> Self {
         self.advertised = Some(format!("{host}:{}", self.portal.port()));
+        self
+    }
+
+    /// Take connections at a second address too.
+    #[must_use]
+    pub fn second_portal(mut self) -> Self {
+        self.portal_2 = Some(loopback());
         self
     }
 
@@ -97,6 +105,7 @@ impl Builder {
         let general = General {
             file: self.dir.path().join("glint.toml"),
             portal: self.portal,
+            portal_2: self.portal_2,
             api: self.api,
             advertised: self.advertised,
         };
@@ -118,14 +127,17 @@ impl Builder {
 struct General {
     file: PathBuf,
     portal: SocketAddr,
+    portal_2: Option<SocketAddr>,
     api: SocketAddr,
     advertised: Option<String>,
 }
 
 impl General {
     fn flags(&self) -> Vec<String> {
-        let mut flags =
-            vec!["--listen".to_owned(), self.portal.to_string(), "--api".to_owned(), self.api.to_string()];
+        let mut flags = vec!["--api".to_owned(), self.api.to_string()];
+        for portal in self.portals() {
+            flags.extend(["--listen".to_owned(), portal.to_string()]);
+        }
         flags.extend(["--state-dir".to_owned(), self.state().display().to_string()]);
         if let Some(address) = &self.advertised {
             flags.extend(["--advertise".to_owned(), address.clone()]);
@@ -138,17 +150,22 @@ impl General {
         self.file.with_file_name("state")
     }
 
+    fn portals(&self) -> impl Iterator<Item = SocketAddr> {
+        [self.portal].into_iter().chain(self.portal_2)
+    }
+
     /// Write the configuration file with these targets.
     fn write(&self, targets: &str) {
         let state = self.state();
-        let (portal, api) = (self.portal, self.api);
+        let listen = self.portals().map(|portal| format!("\"{portal}\"")).collect::<Vec<_>>().join(", ");
+        let api = self.api;
         let advertise = self
             .advertised
             .iter()
             .map(|address| format!("advertise = [\"{address}\"]\n"))
             .collect::<String>();
         let text = format!(
-            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n[[portal]]\nlisten = \"{portal}\"\n{advertise}\n\
+            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n[[portal]]\nlisten = [{listen}]\n{advertise}\n\
              [api]\nlisten = \"{api}\"\n\n{targets}\n",
             state.display()
         );
@@ -191,6 +208,11 @@ impl Glint {
         self.general.portal
     }
 
+    /// Where else it takes iSCSI connections; panics unless it was started with [`Builder::second_portal`].
+    pub fn portal_2(&self) -> SocketAddr {
+        self.general.portal_2.expect("glint was started with two portals")
+    }
+
     /// Where it answers `/metrics`, `/livez` and `/readyz`.
     pub fn api(&self) -> SocketAddr {
         self.general.api
@@ -198,12 +220,18 @@ impl Glint {
 
     /// libiscsi's and QEMU's URL of LUN 0 of a volume.
     pub fn url(&self, volume: &str) -> String {
-        format!("iscsi://{}/{IQN_BASE}:{volume}/0", self.general.portal)
+        self.url_at(self.general.portal, None, volume)
     }
 
     /// As [`Glint::url`], with CHAP.
     pub fn url_as(&self, user: &str, secret: &str, volume: &str) -> String {
-        format!("iscsi://{user}%{secret}@{}/{IQN_BASE}:{volume}/0", self.general.portal)
+        self.url_at(self.general.portal, Some((user, secret)), volume)
+    }
+
+    /// As [`Glint::url`], at this portal, with CHAP as this user with this secret.
+    pub fn url_at(&self, portal: SocketAddr, chap: Option<(&str, &str)>, volume: &str) -> String {
+        let chap = chap.map_or_else(String::new, |(user, secret)| format!("{user}%{secret}@"));
+        format!("iscsi://{chap}{portal}/{IQN_BASE}:{volume}/0")
     }
 
     /// Its process id.
@@ -246,10 +274,15 @@ impl Glint {
         self.process = serve(&self.launcher, &self.arguments);
     }
 
+    /// How it exited, if it no longer runs.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.process.try_wait()
+    }
+
     /// Panics, with its log, unless it still runs.
     #[track_caller]
     pub fn assert_alive(&mut self) {
-        if let Some(status) = self.process.try_wait() {
+        if let Some(status) = self.ended() {
             panic!("glint ended, {status}:\n{}", self.log());
         }
     }
@@ -272,6 +305,11 @@ impl Glint {
             .unwrap_or_else(|| panic!("no {field} in:\n{status}"))
             .to_owned()
     }
+}
+
+/// A free address on loopback.
+fn loopback() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free_port()))
 }
 
 /// Run `glint` with these arguments to its end.

@@ -122,12 +122,28 @@ impl Process {
     #[track_caller]
     pub fn finish(mut self, limit: Duration) -> (ExitStatus, String) {
         let status = self.wait(limit);
+        (status, self.last_output())
+    }
+
+    /// As [`Process::finish`], but one that has not ended within `limit` is killed and has no exit status.
+    pub fn finish_or_kill(mut self, limit: Duration) -> (Option<ExitStatus>, String) {
+        let deadline = Instant::now() + limit;
+        while self.try_wait().is_none() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let status = self.try_wait();
+        self.kill();
+        (status, self.last_output())
+    }
+
+    /// All that was printed by one that has ended.
+    fn last_output(&self) -> String {
         // A grandchild may hold the streams open for longer than the child lives.
         let deadline = Instant::now() + Duration::from_secs(2);
         while !self.readers.iter().all(JoinHandle::is_finished) && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
-        (status, self.output())
+        self.output()
     }
 
     /// Send a signal, unless it has ended.

@@ -45,6 +45,7 @@ impl Device {
                 write_zeroes: thin,
                 allocation_map: true,
                 max_transfer: MAX_TRANSFER,
+                atomic_write: 4096,
             },
             size: size as u64,
         }

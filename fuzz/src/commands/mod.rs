@@ -72,7 +72,7 @@ type Running<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// What is under way.
 enum Job<'a> {
-    Command { unit: u16, cdb: Vec<u8>, running: Running<'a, Outcome> },
+    Command { unit: u16, cdb: Vec<u8>, sent: Payload, running: Running<'a, Outcome> },
     Management(Running<'a, TaskManagementOutcome>),
 }
 
@@ -169,6 +169,7 @@ impl<'a> Bench<'a> {
         };
         let wanted = self.wanted(unit, &cdb);
         let data_out = data_out(wanted, program);
+        let sent = data_out.clone();
         let command = Command {
             lun: LunAddress::from_number(unit),
             tag: TaskTag(u32::from(program.byte())),
@@ -180,7 +181,7 @@ impl<'a> Bench<'a> {
         };
         let target = self.target;
         let running: Running<'a, Outcome> = Box::pin(async move { target.execute(&nexus, command).await });
-        self.running.push(Job::Command { unit, cdb, running });
+        self.running.push(Job::Command { unit, cdb, sent, running });
         let last = self.running.len() - 1;
         self.poll(last);
     }
@@ -190,7 +191,7 @@ impl<'a> Bench<'a> {
         let unit = self.target.unit(unit).unwrap();
         let capabilities = unit.device().capabilities();
         let row = Table::<Device>::find(Fields(cdb), &capabilities, unit.config().removable);
-        row.map_or(0, |row| row.data_out(Fields(cdb), unit.block_size()))
+        row.map_or(0, |row| row.data_out(Fields(cdb), &Payload::default(), unit.block_size()))
     }
 
     fn manage(&mut self, program: &mut Program<'_>) {
@@ -234,14 +235,14 @@ impl<'a> Bench<'a> {
             },
         };
         let Some(outcome) = ended else { return };
-        if let (Job::Command { unit, cdb, .. }, Some(Outcome::Done(response))) =
+        if let (Job::Command { unit, cdb, sent, .. }, Some(Outcome::Done(response))) =
             (self.running.remove(at), outcome)
         {
-            self.check(unit, &cdb, &response);
+            self.check(unit, &cdb, &sent, &response);
         }
     }
 
-    fn check(&mut self, number: u16, cdb: &[u8], response: &Response) {
+    fn check(&mut self, number: u16, cdb: &[u8], sent: &Payload, response: &Response) {
         let unit = self.target.unit(number).unwrap();
         let capabilities = unit.device().capabilities();
         let row = Table::<Device>::find(Fields(cdb), &capabilities, unit.config().removable);
@@ -251,7 +252,8 @@ impl<'a> Bench<'a> {
             assert_ne!(response.status, Status::Good);
             return;
         };
-        assert_eq!(response.data_out_wanted, row.data_out(Fields(cdb), unit.block_size()), "{}", row.name);
+        let wanted = row.data_out(Fields(cdb), sent, unit.block_size());
+        assert_eq!(response.data_out_wanted, wanted, "{}", row.name);
         if let Data::In(field) = row.data {
             assert!(response.data_in.len() as u64 <= field.read(Fields(cdb)), "{}", row.name);
         }

@@ -135,6 +135,7 @@ impl Opening<'_> {
             write_zeroes: zero_range,
             allocation_map: kind == Kind::Regular,
             max_transfer: MAX_ZEROS as u32,
+            atomic_write: 4096,
         })
     }
 }

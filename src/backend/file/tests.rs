@@ -1,6 +1,6 @@
 use super::*;
-use crate::backend::{Device, conformance, open};
-use crate::config::DeviceSpec;
+use crate::backend::{Backend, Device, conformance, open};
+use crate::config::{DeviceSpec, Provisioning};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,10 +16,19 @@ fn spec(path: &Path) -> DeviceSpec {
 
 async fn open_at(path: &Path, how: &OpenOptions) -> Result<FileDevice, String> {
     match open(&spec(path), how, &context()).await {
-        Ok(Device::File(device)) => Ok(device),
+        Ok(Device { backend: Backend::File(device), .. }) => Ok(device),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.to_string()),
     }
+}
+
+#[tokio::test]
+async fn a_fully_provisioned_device_gives_nothing_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let how = OpenOptions { provisioning: Provisioning::Full, ..sized(1 << 20) };
+    let device = open(&spec(&directory.path().join("disk.img")), &how, &context()).await.unwrap();
+    let capabilities = device.capabilities();
+    assert!(capabilities.discard.is_none() && !capabilities.allocation_map);
 }
 
 /// A device in a directory that goes away with the second part.

@@ -219,6 +219,7 @@ impl<F: RemoteFile> BlockDevice for Patient<F> {
             write_zeroes: !abilities.read_only,
             allocation_map: !abilities.sharded,
             max_transfer: MAX_TRANSFER,
+            atomic_write: PHYSICAL_BLOCK,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Asymmetric access (SPC-5 5.18): the state of the target port group through which this node serves a unit.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// TARGET PORT GROUP of all ports of this target.
 pub const TARGET_PORT_GROUP: u16 = 1;
@@ -18,18 +18,21 @@ pub enum AccessState {
 }
 
 /// An access state that can be changed while commands run.
-pub struct AccessCell(AtomicU8);
+pub struct AccessCell {
+    state: AtomicU8,
+    changed: AtomicBool,
+}
 
 impl Default for AccessCell {
     fn default() -> Self {
-        Self(AtomicU8::new(AccessState::ActiveOptimized as u8))
+        Self { state: AtomicU8::new(AccessState::ActiveOptimized as u8), changed: AtomicBool::new(false) }
     }
 }
 
 impl AccessCell {
     /// The state now.
     pub fn get(&self) -> AccessState {
-        match self.0.load(Ordering::Acquire) {
+        match self.state.load(Ordering::Acquire) {
             0x0 => AccessState::ActiveOptimized,
             0x1 => AccessState::ActiveNonOptimized,
             0x2 => AccessState::Standby,
@@ -38,8 +41,17 @@ impl AccessCell {
         }
     }
 
+    /// Whether it was ever another one.
+    pub fn was_changed(&self) -> bool {
+        self.changed.load(Ordering::Acquire)
+    }
+
     /// Changes the state; tells whether it was another one.
     pub fn set(&self, state: AccessState) -> bool {
-        self.0.swap(state as u8, Ordering::AcqRel) != state as u8
+        let changes = self.state.swap(state as u8, Ordering::AcqRel) != state as u8;
+        if changes {
+            self.changed.store(true, Ordering::Release);
+        }
+        changes
     }
 }

@@ -128,6 +128,12 @@ fn reset<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId, condition: Asc) -> 
     unit.reservations().reset();
     unit.medium().allow_all();
     unit.modes().reset();
+    unit.buffers().clear();
+    unit.priorities().clear();
+    if condition != asc::BUS_DEVICE_RESET_FUNCTION_OCCURRED {
+        // SPC-5 5.2: a hard reset, which a logical unit reset is not.
+        unit.clock().reset();
+    }
     aborted
 }
 
@@ -145,6 +151,8 @@ fn forget_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) -> Vec<Se
     let aborted = unit.tasks().abort(|owner, _| (owner == nexus).then_some(Abort::Silent));
     unit.reservations().release(nexus);
     unit.medium().prevent(nexus, false);
+    unit.buffers().forget(nexus);
+    unit.priorities().set(nexus, 0);
     aborted
 }
 

@@ -2,18 +2,19 @@
 
 use crate::scsi::command::NexusId;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// See the module. A unit that is not removable has its medium loaded for ever.
 pub struct Medium {
     loaded: AtomicBool,
+    loads: AtomicU32,
     prevented_by: Mutex<HashSet<NexusId>>,
 }
 
 impl Default for Medium {
     fn default() -> Self {
-        Self { loaded: AtomicBool::new(true), prevented_by: Mutex::default() }
+        Self { loaded: AtomicBool::new(true), loads: AtomicU32::new(0), prevented_by: Mutex::default() }
     }
 }
 
@@ -29,7 +30,14 @@ impl Medium {
 
     /// Loads the medium; tells whether it was out.
     pub fn load(&self) -> bool {
-        !self.loaded.swap(true, Ordering::AcqRel)
+        let was_out = !self.loaded.swap(true, Ordering::AcqRel);
+        self.loads.fetch_add(u32::from(was_out), Ordering::Relaxed);
+        was_out
+    }
+
+    /// How often it was loaded after it had been out.
+    pub fn loads(&self) -> u32 {
+        self.loads.load(Ordering::Relaxed)
     }
 
     /// Ejects the medium; false when a nexus prevents it.

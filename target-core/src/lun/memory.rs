@@ -13,6 +13,8 @@ pub enum Document {
     ModeParameters,
     /// What SET IDENTIFYING INFORMATION has set.
     IdentifyingInformation,
+    /// Formatting or sanitizing that is under way or has failed; empty when there is none.
+    MediumCondition,
 }
 
 impl Document {
@@ -22,6 +24,7 @@ impl Document {
             Self::Reservations => "reservations",
             Self::ModeParameters => "mode-parameters",
             Self::IdentifyingInformation => "identifying-information",
+            Self::MediumCondition => "medium-condition",
         }
     }
 }

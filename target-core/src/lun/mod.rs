@@ -3,13 +3,21 @@
 
 pub mod alua;
 pub mod attention;
+pub mod background;
+pub mod buffers;
 pub mod claim;
+pub mod clock;
+pub mod condition;
 pub mod copy;
+pub mod identifying;
 pub mod identity;
 mod manage;
 pub mod medium;
 pub mod memory;
+pub mod priorities;
 pub mod reservations;
+pub mod self_tests;
+pub mod statistics;
 pub mod target;
 pub mod task_set;
 pub mod unit;

@@ -9,7 +9,7 @@ use crate::scsi::command::{
 use crate::scsi::lun_address::LunKind;
 use crate::scsi::{asc, dispatch, no_unit};
 use arc_swap::ArcSwap;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A unit and its number, in ascending order of the numbers.
@@ -20,7 +20,7 @@ pub struct TargetDevice<D> {
     name: Arc<str>,
     /// Replaced as a whole when units come and go; commands only ever load it.
     units: ArcSwap<Inventory<D>>,
-    ports: ArcSwap<BTreeSet<u16>>,
+    ports: ArcSwap<BTreeMap<u16, u16>>,
     /// Those that are logged in. Also held while the inventory changes, so that no nexus misses a unit.
     nexuses: Mutex<HashMap<NexusId, Arc<Nexus>>>,
     copies: Arc<CopyManager<D>>,
@@ -101,16 +101,24 @@ impl<D: BlockDevice> TargetDevice<D> {
         result
     }
 
-    /// RELATIVE TARGET PORT IDENTIFIERS of all ports; the one through which a nexus came counts as known anyway.
-    pub fn set_ports(&self, ports: impl IntoIterator<Item = u16>) {
+    /// All ports, each by its RELATIVE TARGET PORT IDENTIFIER and its portal group tag; the one through which a nexus came counts as
+    /// known anyway.
+    pub fn set_ports(&self, ports: impl IntoIterator<Item = (u16, u16)>) {
         self.ports.store(Arc::new(ports.into_iter().collect()));
     }
 
-    /// The ports as a nexus is told of them.
-    pub fn ports(&self, nexus: &Nexus) -> BTreeSet<u16> {
-        let mut ports = BTreeSet::clone(&self.ports.load());
-        ports.insert(nexus.relative_port);
+    /// The ports as a nexus is told of them: the portal group tag of each RELATIVE TARGET PORT IDENTIFIER.
+    pub fn ports(&self, nexus: &Nexus) -> BTreeMap<u16, u16> {
+        let mut ports = BTreeMap::clone(&self.ports.load());
+        ports.insert(nexus.relative_port, nexus.portal_group_tag);
         ports
+    }
+
+    /// The nexuses that are logged in, in the order in which they came.
+    pub fn nexuses(&self) -> Vec<Arc<Nexus>> {
+        let mut nexuses: Vec<_> = self.lock().values().cloned().collect();
+        nexuses.sort_by_key(|nexus| nexus.id);
+        nexuses
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<NexusId, Arc<Nexus>>> {

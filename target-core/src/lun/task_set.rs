@@ -135,7 +135,8 @@ impl TaskSet {
         let mut inner = self.lock();
         let sequence = inner.next;
         inner.next += 1;
-        let mut entry = Entry { sequence, entrant, step, blockers: 0, started: None, abort: None, waker: None };
+        let mut entry =
+            Entry { sequence, entrant, step, blockers: 0, started: None, abort: None, waker: None };
         let special = entry.is_special();
         if special || inner.special > 0 || inner.waiting > 0 {
             entry.blockers = inner.present().filter(|other| other.blocks(&entry)).count() as u32;
@@ -280,6 +281,51 @@ impl Task<'_> {
         })
         .await;
         self.started = true;
+    }
+
+    /// Gives up the task's claim while it stays in the set: what waits for its blocks may go on.
+    pub fn relinquish(&self) {
+        let mut wakers: SmallVec<[Waker; 4]> = SmallVec::new();
+        let mut inner = self.set.lock();
+        let Some(entry) = inner.entry(self.slot) else { return };
+        let was_special = entry.is_special();
+        let claimed = std::mem::replace(&mut entry.entrant.claim, Claim::None);
+        let (sequence, step) = (entry.sequence, entry.step);
+        let (attribute, started) = (entry.entrant.attribute, entry.started);
+        inner.special -=
+            usize::from(was_special && !inner.entry(self.slot).is_some_and(|own| own.is_special()));
+        // As it was, for the comparison with what it is now.
+        let entrant = Entrant { nexus: NexusId(0), tag: TaskTag(0), attribute, claim: claimed };
+        let before = Entry { sequence, entrant, step, blockers: 0, started, abort: None, waker: None };
+        let after = Entry {
+            entrant: Entrant { claim: Claim::None, ..before.entrant.clone() },
+            waker: None,
+            ..before
+        };
+        for waiter in inner.entries.iter_mut().flatten().filter(|other| other.started.is_none()) {
+            if before.blocks(waiter) && !after.blocks(waiter) {
+                waiter.blockers -= 1;
+                if waiter.blockers == 0 {
+                    wakers.extend(waiter.waker.take());
+                }
+            }
+        }
+        drop(inner);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Ready when the task is aborted.
+    pub async fn aborted(&self) {
+        poll_fn(|context| {
+            let mut inner = self.set.lock();
+            let Some(entry) = inner.entry(self.slot) else { return Poll::Ready(()) };
+            if entry.abort.is_some() {
+                return Poll::Ready(());
+            }
+            entry.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Whether the task was aborted: long work stops at the next convenient point.

@@ -2,11 +2,19 @@
 
 use super::alua::{AccessCell, AccessState};
 use super::attention::Attentions;
+use super::background::{Background, Spawner};
+use super::buffers::Buffers;
+use super::clock::{DeviceClock, HostClock};
+use super::condition::Condition;
 use super::copy::watch::Watches;
+use super::identifying::Identifying;
 use super::identity::Identity;
 use super::medium::Medium;
 use super::memory::{Document, MemoryError, UnitMemory};
+use super::priorities::Priorities;
 use super::reservations::{Reservations, document};
+use super::self_tests::SelfTests;
+use super::statistics::Statistics;
 use super::task_set::TaskSet;
 use crate::device::BlockDevice;
 use crate::scsi::asc;
@@ -38,9 +46,17 @@ pub struct LogicalUnit<D> {
     watches: Watches,
     reservations: Reservations,
     modes: ModeCell,
+    buffers: Buffers,
+    clock: DeviceClock,
+    identifying: Identifying,
+    priorities: Priorities,
+    self_tests: SelfTests,
+    statistics: Statistics,
     access: AccessCell,
     medium: Medium,
     memory: Option<Arc<dyn UnitMemory>>,
+    background: Background,
+    condition: Condition,
 }
 
 impl<D> LogicalUnit<D> {
@@ -62,9 +78,17 @@ impl<D: BlockDevice> LogicalUnit<D> {
             watches: Watches::default(),
             reservations: Reservations::default(),
             modes,
+            buffers: Buffers::default(),
+            clock: DeviceClock::default(),
+            identifying: Identifying::default(),
+            priorities: Priorities::default(),
+            self_tests: SelfTests::default(),
+            statistics: Statistics::default(),
             access: AccessCell::default(),
             medium: Medium::default(),
             memory: None,
+            background: Background::default(),
+            condition: Condition::default(),
         }
     }
 
@@ -73,14 +97,41 @@ impl<D: BlockDevice> LogicalUnit<D> {
         Self { memory: Some(memory), ..self }
     }
 
+    /// The same unit with the host's clock.
+    pub fn with_clock(self, clock: HostClock) -> Self {
+        Self { clock: DeviceClock::new(clock), ..self }
+    }
+
+    /// The same unit with somebody who runs its work in the background.
+    pub fn with_spawner(self, spawner: Arc<dyn Spawner>) -> Self {
+        Self { background: Background::new(spawner), ..self }
+    }
+
+    /// Work that goes on after its command has ended.
+    pub fn background(&self) -> &Background {
+        &self.background
+    }
+
+    /// Whether the medium can be used.
+    pub fn condition(&self) -> &Condition {
+        &self.condition
+    }
+
     /// What outlives the process, if anything does.
     pub fn memory(&self) -> Option<&Arc<dyn UnitMemory>> {
         self.memory.as_ref()
     }
 
-    /// Takes up the reservations that were kept the last time, which has to be done before it is served. Where this fails it must not be
-    /// served: nobody knows whom it has to keep out.
-    pub async fn recall_reservations(&self) -> Result<(), MemoryError> {
+    /// Takes up what was kept the last time, which has to be done before it is served. Where this fails it must not be served: nobody
+    /// knows whom it has to keep out, or how it was set.
+    pub async fn recall(&self) -> Result<(), (Document, MemoryError)> {
+        self.recall_reservations().await.map_err(|error| (Document::Reservations, error))?;
+        self.restore_mode_parameters().await.map_err(|error| (Document::ModeParameters, error))?;
+        let information = self.restore_identifying_information().await;
+        information.map_err(|error| (Document::IdentifyingInformation, error))
+    }
+
+    async fn recall_reservations(&self) -> Result<(), MemoryError> {
         let Some(memory) = &self.memory else { return Ok(()) };
         if let Some(kept) = memory.recall(Document::Reservations).await? {
             let (state, notebook) = document::decode(&kept).map_err(MemoryError::Damaged)?;
@@ -125,6 +176,36 @@ impl<D: BlockDevice> LogicalUnit<D> {
         &self.modes
     }
 
+    /// The buffers of WRITE BUFFER.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// The time.
+    pub fn clock(&self) -> &DeviceClock {
+        &self.clock
+    }
+
+    /// Identifying information.
+    pub fn identifying(&self) -> &Identifying {
+        &self.identifying
+    }
+
+    /// Command priorities of nexuses.
+    pub fn priorities(&self) -> &Priorities {
+        &self.priorities
+    }
+
+    /// Self-tests.
+    pub fn self_tests(&self) -> &SelfTests {
+        &self.self_tests
+    }
+
+    /// What is counted.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
     /// The medium.
     pub fn medium(&self) -> &Medium {
         &self.medium
@@ -133,6 +214,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// The access state.
     pub fn access_state(&self) -> AccessState {
         self.access.get()
+    }
+
+    /// Whether the access state was ever changed.
+    pub fn was_access_changed(&self) -> bool {
+        self.access.was_changed()
     }
 
     /// Changes the access state and tells every nexus (SPC-5 5.18.2.9).
@@ -178,8 +264,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
         self.device.capabilities().volatile_cache && !self.modes.get().wce
     }
 
-    /// Ready when every task that is in the set now has left it: then nothing that was asked of the device before is under way.
+    /// Ends the work in the background. Ready when it has ended, and every task that is in the set now has left it: then nothing that was
+    /// asked of the device before is under way.
     pub async fn settled(&self) {
+        self.background.close();
         self.tasks.gone(self.tasks.present()).await;
+        self.background.ended().await;
     }
 }

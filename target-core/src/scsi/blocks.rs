@@ -2,7 +2,7 @@
 
 use super::asc;
 use super::device_fault::{on_read, on_write};
-use super::request::Request;
+use super::effort::Effort;
 use super::sense::{Fault, Sense, SenseKey};
 use crate::device::{BlockDevice, DeviceError};
 use crate::payload::Payload;
@@ -27,60 +27,60 @@ pub fn steps(range: Range<u64>, step: u64) -> impl Iterator<Item = Range<u64>> {
 }
 
 /// Bytes of one step of such a command.
-fn memory_step<D: BlockDevice>(request: &Request<'_, D>) -> u64 {
-    MEMORY_STEP.min(request.unit.device_transfer())
+fn memory_step<D: BlockDevice>(effort: &impl Effort<D>) -> u64 {
+    MEMORY_STEP.min(effort.unit().device_transfer())
 }
 
 /// Reads a range of any length.
 pub async fn read_bytes<D: BlockDevice>(
-    request: &Request<'_, D>,
+    effort: &impl Effort<D>,
     bytes: Range<u64>,
 ) -> Result<Payload, Fault> {
     let mut data = Payload::new();
-    for step in steps(bytes, request.unit.device_transfer()) {
-        request.go_on()?;
-        data.push(read_step(request, &step).await?);
+    for step in steps(bytes, effort.unit().device_transfer()) {
+        effort.go_on()?;
+        data.push(read_step(effort, &step).await?);
     }
     Ok(data)
 }
 
 /// Pauses before every step but the first.
 async fn pause_between<D: BlockDevice>(
-    request: &Request<'_, D>,
+    effort: &impl Effort<D>,
     start: u64,
     step: &Range<u64>,
 ) -> Result<(), Fault> {
     match step.start > start {
-        true => request.pause().await,
+        true => effort.pause().await,
         false => Ok(()),
     }
 }
 
 /// Reads what the device reads in one go.
-async fn read_step<D: BlockDevice>(request: &Request<'_, D>, step: &Range<u64>) -> Result<Bytes, Fault> {
-    request.unit.device().read(step.start, (step.end - step.start) as usize).await.map_err(on_read)
+async fn read_step<D: BlockDevice>(effort: &impl Effort<D>, step: &Range<u64>) -> Result<Bytes, Fault> {
+    effort.unit().device().read(step.start, (step.end - step.start) as usize).await.map_err(on_read)
 }
 
 /// Reads a range to see that it can be read.
-pub async fn probe<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
+pub async fn probe<D: BlockDevice>(effort: &impl Effort<D>, bytes: Range<u64>) -> Result<(), Fault> {
     let start = bytes.start;
-    for step in steps(bytes, memory_step(request)) {
-        pause_between(request, start, &step).await?;
-        read_step(request, &step).await?;
+    for step in steps(bytes, memory_step(effort)) {
+        pause_between(effort, start, &step).await?;
+        read_step(effort, &step).await?;
     }
     Ok(())
 }
 
 /// Compares a range with data of the same length. A difference is MISCOMPARE with its offset in bytes.
 pub async fn compare<D: BlockDevice>(
-    request: &Request<'_, D>,
+    effort: &impl Effort<D>,
     bytes: Range<u64>,
     data: &Payload,
 ) -> Result<(), Fault> {
     let start = bytes.start;
-    for step in steps(bytes, memory_step(request)) {
-        pause_between(request, start, &step).await?;
-        let stored = read_step(request, &step).await?;
+    for step in steps(bytes, memory_step(effort)) {
+        pause_between(effort, start, &step).await?;
+        let stored = read_step(effort, &step).await?;
         let offset = (step.start - start) as usize;
         if let Some(at) = first_difference(&data.slice(offset, stored.len()), &stored) {
             return Err(miscompare((offset + at) as u64));
@@ -91,14 +91,14 @@ pub async fn compare<D: BlockDevice>(
 
 /// Compares every block of a range with one block.
 pub async fn compare_repeated<D: BlockDevice>(
-    request: &Request<'_, D>,
+    effort: &impl Effort<D>,
     bytes: Range<u64>,
     block: &[u8],
 ) -> Result<(), Fault> {
     let start = bytes.start;
-    for step in steps(bytes, memory_step(request)) {
-        pause_between(request, start, &step).await?;
-        let stored = read_step(request, &step).await?;
+    for step in steps(bytes, memory_step(effort)) {
+        pause_between(effort, start, &step).await?;
+        let stored = read_step(effort, &step).await?;
         let mut offset = (step.start - start) as usize;
         for own in stored.chunks(block.len().max(1)) {
             if let Some(at) = difference(block, own) {
@@ -137,50 +137,74 @@ fn difference(a: &[u8], b: &[u8]) -> Option<usize> {
 
 /// Writes data at an offset in bytes.
 pub async fn write_bytes<D: BlockDevice>(
-    request: &Request<'_, D>,
+    effort: &impl Effort<D>,
     start: u64,
     data: &Payload,
     fua: bool,
 ) -> Result<(), Fault> {
-    let fua = fua || request.unit.writes_through();
-    for step in steps(0..data.len() as u64, request.unit.device_transfer()) {
-        request.go_on()?;
+    let fua = fua || effort.unit().writes_through();
+    for step in steps(0..data.len() as u64, effort.unit().device_transfer()) {
+        effort.go_on()?;
         let piece = data.slice(step.start as usize, (step.end - step.start) as usize);
-        request.unit.device().write(start + step.start, &piece, fua).await.map_err(on_write)?;
+        effort.unit().device().write(start + step.start, &piece, fua).await.map_err(on_write)?;
+    }
+    Ok(())
+}
+
+/// Writes the OR of what is at an offset in bytes and of data.
+pub async fn or_bytes<D: BlockDevice>(
+    effort: &impl Effort<D>,
+    start: u64,
+    data: &Payload,
+    fua: bool,
+) -> Result<(), Fault> {
+    let fua = fua || effort.unit().writes_through();
+    for step in steps(0..data.len() as u64, memory_step(effort)) {
+        effort.go_on()?;
+        let at = start + step.start..start + step.end;
+        let mut stored = read_step(effort, &at).await?.to_vec();
+        let piece = data.slice(step.start as usize, stored.len());
+        let mut rest = stored.as_mut_slice();
+        for sent in piece.pieces() {
+            let (own, after) = rest.split_at_mut(sent.len().min(rest.len()));
+            own.iter_mut().zip(sent).for_each(|(own, sent)| *own |= sent);
+            rest = after;
+        }
+        effort.unit().device().write(at.start, &Payload::from(stored), fua).await.map_err(on_write)?;
     }
     Ok(())
 }
 
 /// Writes one block over and over.
 pub async fn write_repeated<D: BlockDevice>(
-    request: &Request<'_, D>,
+    effort: &impl Effort<D>,
     bytes: Range<u64>,
     block: &[u8],
 ) -> Result<(), Fault> {
     let block_size = block.len().max(1) as u64;
-    let step = memory_step(request).min(bytes.end - bytes.start);
+    let step = memory_step(effort).min(bytes.end - bytes.start);
     let pattern = Bytes::from(block.repeat((step / block_size).max(1) as usize));
     let start = bytes.start;
     for step in steps(bytes, pattern.len() as u64) {
-        pause_between(request, start, &step).await?;
+        pause_between(effort, start, &step).await?;
         let piece = Payload::from(pattern.slice(..(step.end - step.start) as usize));
-        let fua = request.unit.writes_through();
-        request.unit.device().write(step.start, &piece, fua).await.map_err(on_write)?;
+        let fua = effort.unit().writes_through();
+        effort.unit().device().write(step.start, &piece, fua).await.map_err(on_write)?;
     }
     Ok(())
 }
 
 /// Makes a range read as zeros, its space staying allocated. To be followed by [`settle`].
-pub async fn zero<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
-    let device = request.unit.device();
+pub async fn zero<D: BlockDevice>(effort: &impl Effort<D>, bytes: Range<u64>) -> Result<(), Fault> {
+    let device = effort.unit().device();
     if !device.capabilities().write_zeroes {
-        return write_zero_blocks(request, bytes).await;
+        return write_zero_blocks(effort, bytes).await;
     }
     let start = bytes.start;
     for step in steps(bytes, ZERO_STEP) {
-        pause_between(request, start, &step).await?;
+        pause_between(effort, start, &step).await?;
         match device.write_zeroes(step.start, step.end - step.start).await {
-            Err(DeviceError::Unsupported) => write_zero_blocks(request, step).await?,
+            Err(DeviceError::Unsupported) => write_zero_blocks(effort, step).await?,
             other => other.map_err(on_write)?,
         }
     }
@@ -189,28 +213,28 @@ pub async fn zero<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -
 
 /// Gives a range back; where the device turns out not to be able to, it is made to read as zeros all the same. To be followed by
 /// [`settle`].
-pub async fn discard<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
-    let device = request.unit.device();
+pub async fn discard<D: BlockDevice>(effort: &impl Effort<D>, bytes: Range<u64>) -> Result<(), Fault> {
+    let device = effort.unit().device();
     let start = bytes.start;
     for step in steps(bytes, ZERO_STEP) {
-        pause_between(request, start, &step).await?;
+        pause_between(effort, start, &step).await?;
         match device.discard(step.start, step.end - step.start).await {
-            Err(DeviceError::Unsupported) => zero(request, step).await?,
+            Err(DeviceError::Unsupported) => zero(effort, step).await?,
             other => other.map_err(on_write)?,
         }
     }
     Ok(())
 }
 
-async fn write_zero_blocks<D: BlockDevice>(request: &Request<'_, D>, bytes: Range<u64>) -> Result<(), Fault> {
-    let block = vec![0; request.unit.block_size() as usize];
-    write_repeated(request, bytes, &block).await
+async fn write_zero_blocks<D: BlockDevice>(effort: &impl Effort<D>, bytes: Range<u64>) -> Result<(), Fault> {
+    let block = vec![0; effort.unit().block_size() as usize];
+    write_repeated(effort, bytes, &block).await
 }
 
 /// Ends a command that zeroed or gave back: with WCE zero its effect must be on stable storage, and neither has an FUA of its own.
-pub async fn settle<D: BlockDevice>(request: &Request<'_, D>) -> Result<(), Fault> {
-    match request.unit.writes_through() {
-        true => request.unit.device().flush().await.map_err(on_write),
+pub async fn settle<D: BlockDevice>(effort: &impl Effort<D>) -> Result<(), Fault> {
+    match effort.unit().writes_through() {
+        true => effort.unit().device().flush().await.map_err(on_write),
         false => Ok(()),
     }
 }

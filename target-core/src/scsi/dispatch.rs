@@ -1,13 +1,14 @@
 //! A command's way through a logical unit: into the task set, past the gates, to its handler, and out with a response.
 
 use super::command::{Command, Nexus, NexusId, Outcome, Response};
+use super::extent::Layout;
 use super::fields::Fields;
 use super::request::{Reply, Request};
 use super::row::{Data, Handler, Row};
 use super::sense::{Fault, Sense, SenseKey, Status};
 use super::sense_format::{SenseFormat, render};
 use super::table::Table;
-use super::{gates, read, write};
+use super::{asc, gates, read, report_luns, write};
 use crate::device::BlockDevice;
 use crate::lun::claim::Claim;
 use crate::lun::target::TargetDevice;
@@ -34,7 +35,7 @@ pub async fn run<D: BlockDevice>(
     });
     task.started().await;
     let result = serve(target, unit, nexus, command, row, &task).await;
-    let data_out_wanted = row.map_or(0, |row| row.data_out(cdb, unit.block_size()));
+    let data_out_wanted = row.map_or(0, |row| row.data_out(cdb, &command.data_out, unit.block_size()));
     conclude(unit, nexus.id, result, task.finish(), data_out_wanted)
 }
 
@@ -77,21 +78,48 @@ async fn serve<D: BlockDevice>(
         return Err(Fault::Status(Status::TaskAborted));
     }
     let cdb = Fields(command.cdb.as_slice());
-    let row = gates::pass(unit, nexus, command.attribute, row, cdb)?;
+    let row = gates::pass(unit, nexus, command.attribute, row, cdb)
+        .inspect_err(|fault| clear_told_inventory(target, nexus.id, fault))?;
     if row.needs.writable && unit.watches().any() {
         unit.watches().touch(&row.claim(cdb, &command.data_out));
     }
     let request = Request { target, unit, nexus, command, row, task };
-    let mut reply = match &row.handler {
-        Handler::Now(handler) => handler(&request)?,
-        Handler::Read => read::read(&request).await?,
-        Handler::Write => write::write(&request).await?,
-        Handler::Later(handler) => handler(&request).await?,
+    let result = match &row.handler {
+        Handler::Now(handler) => handler(&request),
+        Handler::Read => read::read(&request).await,
+        Handler::Write => write::write(&request).await,
+        Handler::Later(handler) => handler(&request).await,
     };
+    count(&request, &result);
+    let mut reply = result?;
     if let Data::In(field) = row.data {
         reply.data_in.truncate(usize::try_from(field.read(cdb)).unwrap_or(usize::MAX));
     }
     Ok(reply)
+}
+
+/// Counts a command that has to do with blocks.
+fn count<D: BlockDevice>(request: &Request<'_, D>, result: &Result<Reply, Fault>) {
+    if request.row.layout == Layout::None {
+        return;
+    }
+    let statistics = request.unit.statistics();
+    let tally = match request.row.needs.writable {
+        true => &statistics.written,
+        false => &statistics.read,
+    };
+    match result {
+        Ok(reply) => tally.carried(reply.data_in.len().max(request.command.data_out.len())),
+        Err(Fault::Check(Sense { key: SenseKey::MediumError, .. })) => tally.failed(),
+        Err(_) => {}
+    }
+}
+
+/// Once a unit has told a nexus that the inventory has changed, no other unit need tell it again (SAM-5 5.14.4; LUICLR).
+fn clear_told_inventory<D: BlockDevice>(target: &TargetDevice<D>, nexus: NexusId, fault: &Fault) {
+    if let Fault::Check(Sense { asc: asc::REPORTED_LUNS_DATA_HAS_CHANGED, .. }) = fault {
+        report_luns::clear_attentions(target, nexus);
+    }
 }
 
 /// The response to a command.

@@ -26,6 +26,8 @@ pub enum Layout {
     Twelve,
     /// 64 bits and 32.
     Sixteen,
+    /// WRITE ATOMIC(16): 64 bits, and 16 in byte 12 (SBC-4 5.48).
+    Atomic,
     /// COMPARE AND WRITE: 64 bits, and 8 in byte 13 (SBC-4 5.3).
     CompareAndWrite,
 }
@@ -42,6 +44,7 @@ impl Layout {
             Self::Ten => (u64::from(cdb.u32(2)), u64::from(cdb.u16(7))),
             Self::Twelve => (u64::from(cdb.u32(2)), u64::from(cdb.u32(6))),
             Self::Sixteen => (cdb.u64(2), u64::from(cdb.u32(10))),
+            Self::Atomic => (cdb.u64(2), u64::from(cdb.u16(12))),
             Self::CompareAndWrite => (cdb.u64(2), u64::from(cdb.u8(13))),
         };
         Extent { lba, blocks }
@@ -55,6 +58,7 @@ impl Layout {
             Self::Ten => 7,
             Self::Twelve => 6,
             Self::Sixteen => 10,
+            Self::Atomic => 12,
             Self::CompareAndWrite => 13,
         }
     }

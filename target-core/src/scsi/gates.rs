@@ -32,6 +32,7 @@ pub fn pass<D: BlockDevice>(
     let row = row?;
     form(row, cdb)?;
     access(unit.access_state(), row.access)?;
+    unit.condition().check(row.upkeep, row.needs.medium)?;
     medium(unit, row.needs)?;
     Ok(row)
 }

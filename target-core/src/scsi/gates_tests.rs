@@ -136,7 +136,7 @@ fn access_states() {
 #[test]
 fn target_port_groups() {
     let bench = Bench::new();
-    bench.target.set_ports([2, 5]);
+    bench.target.set_ports([(2, 20), (5, 50)]);
     let want = [0, 0, 0, 20, 0, 0x8f, 0, 1, 0, 2, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5];
     assert_eq!(bench.good(&[0xa3, 0x0a, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0], &[])[..], want);
     let extended = bench.good(&[0xa3, 0x2a, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0], &[]);
@@ -201,13 +201,4 @@ fn fixed_media_stay() {
     bench.good(&[0x1b, 0, 0, 0, 0, 0], &[]);
     bench.good(&[0x1b, 0, 0, 0, 1, 0], &[]);
     bench.good(&TUR, &[]);
-}
-
-#[test]
-fn self_test() {
-    let bench = Bench::new();
-    bench.good(&[0x1d, 4, 0, 0, 0, 0], &[]);
-    assert_eq!(*bench.device().calls.lock().unwrap(), ["read 1048064 512"]);
-    bench.fails(&[0x1d, 0x20, 0, 0, 0, 0], &[], SenseKey::IllegalRequest, asc::INVALID_FIELD_IN_CDB);
-    bench.fails(&[0x1d, 0x10, 0, 0, 8, 0], &[], SenseKey::IllegalRequest, asc::INVALID_FIELD_IN_CDB);
 }

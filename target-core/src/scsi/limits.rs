@@ -1,6 +1,7 @@
 //! Limits of commands, as the Block Limits page tells them (SBC-4 6.6.4).
 
-use crate::device::Capabilities;
+use crate::device::{BlockDevice, Capabilities};
+use crate::lun::unit::LogicalUnit;
 
 /// MAXIMUM COMPARE AND WRITE LENGTH: all that the CDB can express.
 pub const COMPARE_AND_WRITE_BLOCKS: u8 = u8::MAX;
@@ -16,4 +17,25 @@ pub const UNMAP_DESCRIPTORS: u32 = 256;
 pub fn write_same_blocks(capabilities: &Capabilities, block_size: u32) -> u64 {
     let bytes: u64 = if capabilities.write_zeroes { 4 << 30 } else { 256 << 20 };
     bytes / u64::from(block_size)
+}
+
+/// What WRITE ATOMIC takes, in logical blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atomic {
+    /// MAXIMUM ATOMIC TRANSFER LENGTH.
+    pub most: u32,
+    /// ATOMIC ALIGNMENT; 0 where any address will do.
+    pub alignment: u32,
+}
+
+/// One write of the device at most, and of that what the device promises to be there whole or not at all after a crash.
+pub fn atomic<D: BlockDevice>(unit: &LogicalUnit<D>) -> Atomic {
+    let block = u64::from(unit.block_size());
+    let one_write = unit.device_transfer().min(u64::from(unit.max_transfer_blocks()) * block);
+    let promised = u64::from(unit.device().capabilities().atomic_write);
+    let blocks = |bytes: u64| (bytes / block).clamp(1, u64::from(u16::MAX)) as u32;
+    match promised >= one_write {
+        true => Atomic { most: blocks(one_write), alignment: 0 },
+        false => Atomic { most: blocks(promised), alignment: blocks(promised) },
+    }
 }

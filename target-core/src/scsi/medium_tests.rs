@@ -183,6 +183,22 @@ fn write_and_verify() {
 }
 
 #[test]
+fn with_immed_the_answer_comes_before_the_flush() {
+    let (bench, crew) = Bench::with_crew(config(512), RamDevice::new(1 << 20));
+    bench.good(&ten(0x35, 2, 0, 0), &[]);
+    assert_eq!(calls(&bench), [""; 0]);
+    crew.finish();
+    assert_eq!(calls(&bench), ["flush"]);
+    // No more than so many at a time: the one after them flushes itself.
+    for _ in 0..64 {
+        bench.good(&ten(0x35, 2, 0, 0), &[]);
+    }
+    assert_eq!(calls(&bench), [""; 0]);
+    bench.good(&ten(0x35, 2, 0, 0), &[]);
+    assert_eq!(calls(&bench), ["flush"]);
+}
+
+#[test]
 fn synchronize_cache_and_prefetch() {
     let bench = Bench::new();
     for cdb in [ten(0x35, 0, 0, 0), ten(0x35, 2, 5, 3), ten(0x35, 6, 0, 0)] {

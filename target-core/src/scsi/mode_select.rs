@@ -1,13 +1,13 @@
 //! MODE SELECT(6) and (10) (SPC-5 6.14, 6.15).
 
-use super::asc;
 use super::device_fault::on_write;
 use super::fields::Fields;
-use super::mode_pages::PAGES;
+use super::mode_pages::{self, MRIE_UNIT_ATTENTION};
 use super::mode_values::ModeValues;
 use super::request::{Reply, Request};
 use super::row::BoxFuture;
 use super::sense::{Fault, Sense};
+use super::{asc, mode_saving};
 use crate::device::BlockDevice;
 use crate::lun::unit::LogicalUnit;
 
@@ -41,21 +41,35 @@ pub fn mode_select_10<'a, D: BlockDevice>(
 /// Takes over all of the parameter list or nothing of it; the other nexuses learn of a change. Who clears WCE flushes no more from then
 /// on, so what the cache holds has to be on stable storage first (SBC-4 6.5.6); no write is under way, since the rows claim every block.
 async fn select<D: BlockDevice>(request: &Request<'_, D>, header: &Header) -> Result<Reply, Fault> {
-    if !request.cdb().bit(1, 4) {
-        // PF zero: vendor specific, and there is no such format here.
-        return Err(Sense::invalid_field_in_cdb(1, 4).into());
+    let (cdb, unit) = (request.cdb(), request.unit);
+    let (page_format, revert, save) = (cdb.bit(1, 4), cdb.bit(1, 1), cdb.bit(1, 0));
+    if save && unit.memory().is_none() {
+        return Err(Sense::invalid_field_in_cdb(1, 0).into());
     }
     let list = request.parameter_list()?;
-    if list.is_empty() {
-        return Ok(Reply::good());
-    }
-    let values = parse(request.unit, header, &list)?;
-    if request.unit.modes().get().wce && !values.wce {
-        request.unit.device().flush().await.map_err(on_write)?;
+    let values = match (revert, list.is_empty()) {
+        (false, true) => unit.modes().get(),
+        (true, true) => ModeValues::defaults(unit.device().capabilities().volatile_cache),
+        // SPC-5 6.14: RTD comes without a list.
+        (true, false) => return Err(Sense::invalid_field_in_cdb(1, 1).into()),
+        // PF zero: vendor specific, and there is no such format here.
+        (false, false) if !page_format => return Err(Sense::invalid_field_in_cdb(1, 4).into()),
+        (false, false) => parse(unit, header, &list)?,
+    };
+    let before = unit.modes().get();
+    if before.wce && !values.wce {
+        unit.device().flush().await.map_err(on_write)?;
         request.go_on()?;
     }
-    if request.unit.modes().set(values) {
-        request.unit.attentions().raise_except(request.nexus.id, asc::MODE_PARAMETERS_CHANGED);
+    if save {
+        mode_saving::save(unit, values).await?;
+    }
+    if unit.modes().set(values) {
+        unit.attentions().raise_except(request.nexus.id, asc::MODE_PARAMETERS_CHANGED);
+    }
+    let was_told = before.has_exception() && before.mrie == MRIE_UNIT_ATTENTION;
+    if values.has_exception() && values.mrie == MRIE_UNIT_ATTENTION && !was_told {
+        unit.attentions().raise(asc::FAILURE_PREDICTION_THRESHOLD_EXCEEDED_FALSE);
     }
     Ok(Reply::good())
 }
@@ -103,29 +117,14 @@ fn check_descriptor<D: BlockDevice>(
     }
 }
 
-fn parse_pages<D: BlockDevice>(
-    unit: &LogicalUnit<D>,
-    list: &[u8],
-    mut at: usize,
-) -> Result<ModeValues, Sense> {
+fn parse_pages<D: BlockDevice>(unit: &LogicalUnit<D>, list: &[u8], at: usize) -> Result<ModeValues, Sense> {
     let volatile_cache = unit.device().capabilities().volatile_cache;
     let mut values = unit.modes().get();
-    let truncated = Sense::illegal(asc::PARAMETER_LIST_LENGTH_ERROR);
-    while at < list.len() {
-        let rest = Fields(list.get(at..).unwrap_or(&[]));
-        let code = rest.u8(0) & 0x3f;
-        let (subpage, header, length) = match rest.bit(0, 6) {
-            true => (rest.u8(1), 4, usize::from(rest.u16(2))),
-            false => (0, 2, usize::from(rest.u8(1))),
-        };
-        let parameters = rest.0.get(header..header + length).ok_or(truncated)?;
-        let page = PAGES
-            .iter()
-            .find(|page| page.code == code && page.subpage == subpage)
-            .ok_or(Sense::invalid_field_in_parameters(at as u16))?;
-        page.absorb(&mut values, parameters, volatile_cache)
-            .map_err(|fault| Sense::invalid_field_in_parameters((at + header + fault) as u16))?;
-        at += header + length;
+    for found in mode_pages::cut(list, at) {
+        let found = found.map_err(|()| Sense::illegal(asc::PARAMETER_LIST_LENGTH_ERROR))?;
+        let page = found.page.ok_or(Sense::invalid_field_in_parameters(found.at as u16))?;
+        page.absorb(&mut values, found.parameters, volatile_cache)
+            .map_err(|fault| Sense::invalid_field_in_parameters((found.parameters_at + fault) as u16))?;
     }
     Ok(values)
 }

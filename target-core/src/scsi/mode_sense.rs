@@ -79,12 +79,15 @@ fn pages<D: BlockDevice>(request: &Request<'_, D>) -> Result<Vec<u8>, Sense> {
     let volatile_cache = request.unit.device().capabilities().volatile_cache;
     let now = request.unit.modes().get();
     let defaults = ModeValues::defaults(volatile_cache);
+    let saved = request.unit.modes().saved();
+    let saveable = request.unit.memory().is_some();
     let show = |page: &ModePage| match cdb.u8(2) >> 6 {
-        0b00 => page.page(&now),
-        0b01 => page.changeable(volatile_cache),
-        _ => page.page(&defaults),
+        0b00 => page.page(&now, saveable),
+        0b01 => page.changeable(volatile_cache, saveable),
+        0b10 => page.page(&defaults, saveable),
+        _ => page.page(&saved, saveable),
     };
-    if cdb.u8(2) >> 6 == 0b11 {
+    if cdb.u8(2) >> 6 == 0b11 && !saveable {
         return Err(Sense::illegal(asc::SAVING_PARAMETERS_NOT_SUPPORTED));
     }
     let named = |page: &&ModePage| {

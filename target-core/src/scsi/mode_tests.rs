@@ -10,12 +10,14 @@ use std::pin::pin;
 const RECOVERY: [u8; 12] = [0x01, 0x0a, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const DISCONNECT: [u8; 16] = [0x02, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const CACHING: [u8; 20] = [0x08, 0x12, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-const CONTROL: [u8; 12] = [0x0a, 0x0a, 0, 0x10, 0, 0x40, 0, 0, 0, 0, 0, 0];
-const EXCEPTIONS: [u8; 12] = [0x1c, 0x0a, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const CONTROL: [u8; 12] = [0x0a, 0x0a, 2, 0x10, 0, 0x40, 0, 0, 0, 0, 0, 60];
+const EXTENSION: [u8; 32] =
+    [0x4a, 1, 0, 28, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const EXCEPTIONS: [u8; 12] = [0x1c, 0x0a, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
 fn control(bits: [u8; 3]) -> Vec<u8> {
     let mut page = CONTROL.to_vec();
-    (page[2], page[4], page[5]) = (bits[0], bits[1], bits[2]);
+    (page[2], page[4], page[5]) = (bits[0] | 2, bits[1], bits[2]);
     page
 }
 
@@ -37,8 +39,13 @@ fn all_pages() {
     let descriptor = [0, 0, 8, 0, 0, 0, 2, 0];
     let want = [&[83, 0, 0x10, 8][..], &descriptor, &pages].concat();
     assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0, 255, 0], &[]), want);
-    assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0xff, 255, 0], &[]), want);
     assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0, 4, 0], &[]), want[..4]);
+    let with_subpages = [&RECOVERY[..], &DISCONNECT, &CACHING, &CONTROL, &EXTENSION, &EXCEPTIONS].concat();
+    let want_all = [&[115, 0, 0x10, 8][..], &descriptor, &with_subpages].concat();
+    assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0xff, 255, 0], &[]), want_all);
+    let controls = [&[47, 0, 0x10, 0][..], &CONTROL, &EXTENSION].concat();
+    assert_eq!(bench.good(&[0x1a, 8, 0x0a, 0xff, 255, 0], &[]), controls);
+    assert_eq!(bench.good(&[0x1a, 8, 0x0a, 1, 255, 0], &[])[4..], EXTENSION);
     let want = [&[75, 0, 0x10, 0][..], &pages].concat();
     assert_eq!(bench.good(&[0x1a, 8, 0x3f, 0, 255, 0], &[]), want);
 }
@@ -63,7 +70,7 @@ fn changeable_default_and_saved() {
     caching[..3].copy_from_slice(&[0x08, 0x12, 4]);
     assert_eq!(sense(0x48), caching);
     assert_eq!(sense(0x4a), [0x0a, 0x0a, 4, 0, 8, 0x40, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(sense(0x5c), [0x1c, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(sense(0x5c), [0x1c, 0x0a, 0x1c, 0x0f, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(select(&bench, &control([4, 8, 0])).status, Status::Good);
     assert_eq!(sense(0x0a), control([4, 8, 0]));
     assert_eq!(sense(0x8a), CONTROL);
@@ -180,14 +187,14 @@ fn what_cannot_be_changed_is_refused_and_nothing_is_taken_over() {
     let list_refused = |pages: &[u8]| refused(&select(&bench, pages), asc::INVALID_FIELD_IN_PARAMETER_LIST);
     let good_then_bad = [&control([0, 8, 0x40])[..], &{
         let mut page = EXCEPTIONS;
-        page[11] = 1;
+        page[11] = 2;
         page
     }]
     .concat();
     assert_eq!(list_refused(&good_then_bad), [0x80, 0, 4 + 12 + 11]);
     assert!(!bench.unit.modes().get().swp);
     assert_eq!(list_refused(&[0x05, 0]), [0x80, 0, 4]);
-    assert_eq!(list_refused(&[0x4a, 1, 0, 0]), [0x80, 0, 4]);
+    assert_eq!(list_refused(&[0x4a, 2, 0, 0]), [0x80, 0, 4]);
     assert_eq!(list_refused(&[0x0a, 1, 0]), [0x80, 0, 6]);
 }
 
@@ -224,8 +231,62 @@ fn block_descriptors_may_say_what_is_so() {
 }
 
 #[test]
-fn page_format_is_required_and_saving_is_not_possible() {
+fn page_format_is_required_and_without_memory_saving_is_not_possible() {
     let bench = Bench::new();
-    assert_eq!(refused(&bench.run(&[0x15, 0, 0, 0, 0, 0], &[]), asc::INVALID_FIELD_IN_CDB), [0xcc, 0, 1]);
+    let list = [&[0; 4], &CONTROL[..]].concat();
+    let without = bench.run(&[0x15, 0, 0, 0, list.len() as u8, 0], &list);
+    assert_eq!(refused(&without, asc::INVALID_FIELD_IN_CDB), [0xcc, 0, 1]);
     assert_eq!(refused(&bench.run(&[0x15, 0x11, 0, 0, 0, 0], &[]), asc::INVALID_FIELD_IN_CDB), [0xc8, 0, 1]);
+}
+
+#[test]
+fn what_is_not_done_is_refused() {
+    let bench = Bench::new();
+    let control_refused = |at: usize, value: u8| {
+        let mut page = CONTROL;
+        page[at] = value;
+        refused(&select(&bench, &page), asc::INVALID_FIELD_IN_PARAMETER_LIST)
+    };
+    for (at, value) in [(2, 0x22), (2, 0x03), (2, 0), (3, 0x12), (3, 0), (4, 0x20), (5, 0xc0)] {
+        assert_eq!(
+            control_refused(at, value),
+            [0x80, 0, 4 + at as u8],
+            "TST, RLEC, GLTSD, QERR, UA_INTLCK, ATO"
+        );
+    }
+}
+
+#[test]
+fn a_false_exception_is_told_as_asked_for() {
+    let bench = Bench::new();
+    let other = nexus(2);
+    bench.login(&other);
+    let exceptions = |flags: u8, method: u8| {
+        let mut page = EXCEPTIONS;
+        (page[2], page[3]) = (flags, method);
+        select(&bench, &page)
+    };
+    let list_refused = |response: Response| refused(&response, asc::INVALID_FIELD_IN_PARAMETER_LIST);
+    assert_eq!(list_refused(exceptions(0x0c, 2)), [0x80, 0, 6]);
+    assert_eq!(list_refused(exceptions(0x04, 3)), [0x80, 0, 7]);
+
+    let told = Some((SenseKey::UnitAttention, asc::FAILURE_PREDICTION_THRESHOLD_EXCEEDED_FALSE));
+    assert_eq!(exceptions(0x04, 2).status, Status::Good);
+    assert_eq!(sense_of(&bench.run(&[0; 6], &[])), told);
+    bench.good(&[0; 6], &[]);
+    let of_other = |code| {
+        let sense = sense_of(&bench.run_as(&other, &[0; 6], &[]));
+        assert_eq!(sense, Some((SenseKey::UnitAttention, code)));
+    };
+    of_other(asc::MODE_PARAMETERS_CHANGED);
+    of_other(asc::FAILURE_PREDICTION_THRESHOLD_EXCEEDED_FALSE);
+
+    assert_eq!(exceptions(0x14, 6).status, Status::Good);
+    bench.good(&[0; 6], &[]);
+    for _ in 0..2 {
+        let sense = bench.good(&[0x03, 0, 0, 0, 18, 0], &[]);
+        assert_eq!((sense[2], sense[12], sense[13]), (0, 0x5d, 0xff));
+    }
+    assert_eq!(exceptions(0x08, 0).status, Status::Good);
+    assert_eq!(bench.good(&[0x03, 0, 0, 0, 18, 0], &[])[12..14], [0, 0]);
 }

@@ -1,6 +1,6 @@
 //! The mode parameters that can be changed, as values.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Mode parameters in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,42 +13,70 @@ pub struct ModeValues {
     pub swp: bool,
     /// Control page, TAS: aborts by another nexus are told by TASK ABORTED.
     pub tas: bool,
+    /// Informational Exceptions Control page, EWASC: warnings are told (none ever arises).
+    pub ewasc: bool,
+    /// Informational Exceptions Control page, DEXCPT: no informational exception is told.
+    pub dexcpt: bool,
+    /// Informational Exceptions Control page, TEST: a false informational exception is told.
+    pub test: bool,
+    /// Informational Exceptions Control page, MRIE: in which way they are told; four bits.
+    pub mrie: u8,
+    /// Control Extension page, INITIAL COMMAND PRIORITY; four bits.
+    pub initial_priority: u8,
 }
 
 impl ModeValues {
     /// The defaults, for a device with or without a volatile cache.
     pub fn defaults(volatile_cache: bool) -> Self {
-        Self { wce: volatile_cache, d_sense: false, swp: false, tas: true }
+        Self { wce: volatile_cache, tas: true, dexcpt: true, ..Self::unpack(0) }
     }
 
     /// All that can be set, set or clear: what differs between the two is changeable.
     pub fn extreme(set: bool, volatile_cache: bool) -> Self {
-        Self { wce: set && volatile_cache, d_sense: set, swp: set, tas: set }
+        let all = Self::unpack(if set { u32::MAX } else { 0 });
+        Self { wce: set && volatile_cache, ..all }
     }
 
-    fn pack(self) -> u8 {
-        [self.wce, self.d_sense, self.swp, self.tas]
-            .iter()
-            .enumerate()
-            .fold(0, |bits, (at, value)| bits | u8::from(*value) << at)
+    /// Whether there is an informational exception: the false one that TEST asks for.
+    pub fn has_exception(self) -> bool {
+        self.test && !self.dexcpt
     }
 
-    fn unpack(bits: u8) -> Self {
+    fn pack(self) -> u32 {
+        let bits = [self.wce, self.d_sense, self.swp, self.tas, self.ewasc, self.dexcpt, self.test];
+        let bits = bits.iter().enumerate().fold(0, |bits, (at, value)| bits | u32::from(*value) << at);
+        bits | u32::from(self.mrie & 0x0f) << 24 | u32::from(self.initial_priority & 0x0f) << 28
+    }
+
+    fn unpack(bits: u32) -> Self {
         let bit = |at: u8| bits >> at & 1 == 1;
-        Self { wce: bit(0), d_sense: bit(1), swp: bit(2), tas: bit(3) }
+        let nibble = |at: u8| (bits >> at & 0x0f) as u8;
+        Self {
+            wce: bit(0),
+            d_sense: bit(1),
+            swp: bit(2),
+            tas: bit(3),
+            ewasc: bit(4),
+            dexcpt: bit(5),
+            test: bit(6),
+            mrie: nibble(24),
+            initial_priority: nibble(28),
+        }
     }
 }
 
 /// The mode parameters of a unit, shared by all its nexuses; read on every command.
 pub struct ModeCell {
-    now: AtomicU8,
-    volatile_cache: bool,
+    now: AtomicU32,
+    /// Those to go back to: the defaults until others are saved.
+    saved: AtomicU32,
 }
 
 impl ModeCell {
     /// The default parameters.
     pub fn new(volatile_cache: bool) -> Self {
-        Self { now: AtomicU8::new(ModeValues::defaults(volatile_cache).pack()), volatile_cache }
+        let defaults = ModeValues::defaults(volatile_cache).pack();
+        Self { now: AtomicU32::new(defaults), saved: AtomicU32::new(defaults) }
     }
 
     /// The parameters in force.
@@ -61,8 +89,18 @@ impl ModeCell {
         self.now.swap(values.pack(), Ordering::AcqRel) != values.pack()
     }
 
-    /// Back to the defaults (after a reset).
+    /// The saved parameters.
+    pub fn saved(&self) -> ModeValues {
+        ModeValues::unpack(self.saved.load(Ordering::Acquire))
+    }
+
+    /// Replaces the saved parameters.
+    pub fn save(&self, values: ModeValues) {
+        self.saved.store(values.pack(), Ordering::Release);
+    }
+
+    /// Back to the saved parameters (after a reset).
     pub fn reset(&self) {
-        self.set(ModeValues::defaults(self.volatile_cache));
+        self.set(self.saved());
     }
 }

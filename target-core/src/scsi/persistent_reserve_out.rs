@@ -43,7 +43,7 @@ pub fn persistent_reserve_out<'a, D: BlockDevice>(
 fn read<D: BlockDevice>(request: &Request<'_, D>, from: &Registrant) -> Result<Action, Sense> {
     let surroundings = Surroundings {
         from,
-        target_ports: &request.target.ports(request.nexus),
+        target_ports: &request.target.ports(request.nexus).into_keys().collect(),
         can_persist: request.unit.memory().is_some(),
         ports_named: &|name| request.unit.reservations().ports_named(name),
     };

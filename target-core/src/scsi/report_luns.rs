@@ -1,21 +1,27 @@
 //! REPORT LUNS (SPC-5 6.33).
 
 use super::asc;
+use super::command::NexusId;
 use super::lun_address::LunAddress;
 use super::request::{Reply, Request};
 use super::sense::{Fault, Sense};
 use crate::device::BlockDevice;
+use crate::lun::target::TargetDevice;
 
 /// Lists the units, and takes back the attention that the list has changed (SAM-5 5.14.4).
 pub fn report_luns<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
     let select = select(request.cdb().u8(2))?;
-    for (_, unit) in request.target.units().iter() {
-        unit.attentions()
-            .take(request.nexus.id, |condition| condition == asc::REPORTED_LUNS_DATA_HAS_CHANGED);
-    }
+    clear_attentions(request.target, request.nexus.id);
     // Looked up after that: a unit that comes meanwhile is in the list, or its attention comes after the list.
     let units = request.target.units();
     Ok(Reply::data(lun_list(select, units.iter().map(|(number, _)| *number))))
+}
+
+/// Takes back, in all units, the attention that the list has changed.
+pub fn clear_attentions<D: BlockDevice>(target: &TargetDevice<D>, nexus: NexusId) {
+    for (_, unit) in target.units().iter() {
+        unit.attentions().take(nexus, |condition| condition == asc::REPORTED_LUNS_DATA_HAS_CHANGED);
+    }
 }
 
 /// The kinds of units that a list is to have.

@@ -43,7 +43,7 @@ impl<'a, D: BlockDevice> Request<'a, D> {
 
     /// Bytes of data-out that the CDB asks for.
     pub fn data_out_wanted(&self) -> u64 {
-        self.row.data_out(self.cdb(), self.unit.block_size())
+        self.row.data_out(self.cdb(), &self.command.data_out, self.unit.block_size())
     }
 
     /// Refuses a transfer that is longer than MAXIMUM TRANSFER LENGTH (SBC-4 6.6.4).
@@ -106,7 +106,7 @@ impl<'a, D: BlockDevice> Request<'a, D> {
 }
 
 /// Pending once, woken at once.
-async fn yield_now() {
+pub(super) async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|context| {
         if yielded {

@@ -7,6 +7,7 @@ use super::sense::Fault;
 use super::unmap;
 use crate::device::{BlockDevice, Capabilities};
 use crate::lun::claim::Claim;
+use crate::lun::condition::UpkeepRule;
 use crate::payload::Payload;
 use std::future::Future;
 use std::pin::Pin;
@@ -39,6 +40,8 @@ pub struct Row<D: BlockDevice> {
     pub access: AccessClass,
     /// How it meets a pending unit attention.
     pub attention: AttentionRule,
+    /// How it meets a medium that is being formatted or sanitized.
+    pub upkeep: UpkeepRule,
     /// What unit and medium have to offer.
     pub needs: Needs,
     /// What it does.
@@ -118,6 +121,8 @@ impl Timeouts {
     pub const MEDIUM: Self = Self { nominal: 10, recommended: 60 };
     /// Work that grows with the range.
     pub const LONG: Self = Self { nominal: 60, recommended: 300 };
+    /// Work on all of the medium.
+    pub const WHOLE: Self = Self { nominal: 3600, recommended: 86_400 };
 }
 
 /// The data of a command.
@@ -135,6 +140,8 @@ pub enum Data {
     OutBlocks(u8),
     /// Told by the CDB in its own way, in bytes; the argument after it is the block size.
     OutBy(fn(Fields<'_>, Layout, u32) -> u64),
+    /// Told by the data itself.
+    OutTold(fn(Fields<'_>, &Payload) -> u64),
 }
 
 /// A length in bytes in the CDB.
@@ -144,6 +151,8 @@ pub enum LengthField {
     U8(usize),
     /// Two bytes.
     U16(usize),
+    /// Three bytes.
+    U24(usize),
     /// Four bytes.
     U32(usize),
 }
@@ -154,6 +163,7 @@ impl LengthField {
         match self {
             Self::U8(at) => u64::from(cdb.u8(at)),
             Self::U16(at) => u64::from(cdb.u16(at)),
+            Self::U24(at) => u64::from(cdb.u24(at)),
             Self::U32(at) => u64::from(cdb.u32(at)),
         }
     }
@@ -286,8 +296,8 @@ pub enum Handler<D: BlockDevice> {
 }
 
 impl<D: BlockDevice> Row<D> {
-    /// Bytes of data-out that the command takes.
-    pub fn data_out(&self, cdb: Fields<'_>, block_size: u32) -> u64 {
+    /// Bytes of data-out that the command takes, given what was sent.
+    pub fn data_out(&self, cdb: Fields<'_>, data: &Payload, block_size: u32) -> u64 {
         match self.data {
             Data::None | Data::In(_) | Data::InWhole => 0,
             Data::Out(field) => field.read(cdb),
@@ -295,6 +305,7 @@ impl<D: BlockDevice> Row<D> {
                 self.layout.extent(cdb).blocks * u64::from(block_size) * u64::from(times)
             }
             Data::OutBy(length) => length(cdb, self.layout, block_size),
+            Data::OutTold(length) => length(cdb, data),
         }
     }
 

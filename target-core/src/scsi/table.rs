@@ -16,6 +16,7 @@ use super::row::{
 use super::sense::Sense;
 use super::{asc, test_unit_ready};
 use crate::device::{BlockDevice, Capabilities};
+use crate::lun::condition::UpkeepRule;
 use std::marker::PhantomData;
 
 /// The commands of a disk over devices of type `D`.
@@ -45,6 +46,7 @@ impl<D: BlockDevice> Table<D> {
         reservation: ReservationClass::Tolerant,
         access: AccessClass::Standby,
         attention: AttentionRule::Report,
+        upkeep: UpkeepRule::Refuse,
         needs: Needs::NOTHING,
         handler: Handler::Now(test_unit_ready::test_unit_ready),
     };

@@ -160,6 +160,10 @@ fn encode(layout: Layout, cdb: &mut [u8], lba: u64, blocks: u32) {
             cdb[2..10].copy_from_slice(&lba);
             cdb[10..14].copy_from_slice(&blocks);
         }
+        Layout::Atomic => {
+            cdb[2..10].copy_from_slice(&lba);
+            cdb[12..14].copy_from_slice(&blocks[2..]);
+        }
         Layout::CompareAndWrite => {
             cdb[2..10].copy_from_slice(&lba);
             cdb[13] = blocks[3];
@@ -220,7 +224,8 @@ proptest! {
         config.removable = removable;
         let bench = Bench::with(config, device);
         let before = bench.device().data.lock().unwrap().clone();
-        let response = bench.run(&cdb, &vec![fill; data_len]);
+        let data_out = vec![fill; data_len];
+        let response = bench.run(&cdb, &data_out);
         sense_of(&response);
         let changed = *bench.device().data.lock().unwrap() != before;
         let row = Rows::find(Fields(&cdb), &bench.device().capabilities, removable);
@@ -228,7 +233,7 @@ proptest! {
             Err(_) => prop_assert_eq!(response.status, Status::CheckCondition),
             Ok(row) => {
                 let fields = Fields(&cdb);
-                prop_assert_eq!(response.data_out_wanted, row.data_out(fields, bench.unit.block_size()));
+                prop_assert_eq!(response.data_out_wanted, row.data_out(fields, &data_out.clone().into(), bench.unit.block_size()));
                 prop_assert!(!changed || row.needs.writable, "{} changed the medium", row.name);
                 let within = (0..row.usage.len()).all(|at| {
                     cdb.get(at).is_some_and(|byte| byte & !row.allowed_bits(at) == 0)

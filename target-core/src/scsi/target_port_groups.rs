@@ -30,7 +30,7 @@ pub fn report_target_port_groups<D: BlockDevice>(request: &Request<'_, D>) -> Re
         0,
         u8::try_from(ports.len()).unwrap_or(u8::MAX),
     ]);
-    for port in ports.iter().take(usize::from(u8::MAX)) {
+    for port in ports.keys().take(usize::from(u8::MAX)) {
         data.extend_from_slice(&u32::from(*port).to_be_bytes());
     }
     let length = data.len() as u32 - 4;

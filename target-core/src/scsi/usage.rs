@@ -13,6 +13,9 @@ pub const WRITE_AND_VERIFY_16: &[u8] = &sixteen(0x12);
 pub const VERIFY_10: &[u8] = &ten(0x16);
 pub const VERIFY_12: &[u8] = &twelve(0x16);
 pub const VERIFY_16: &[u8] = &sixteen(0x16);
+/// DPO, FUA, and an ATOMIC BOUNDARY that is zero.
+pub const WRITE_ATOMIC_16: &[u8] =
+    &[0, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0xff, 0xff, 0x3f, 0];
 /// IMMED.
 pub const IMMED_10: &[u8] = &ten(0x02);
 pub const IMMED_16: &[u8] = &sixteen(0x02);

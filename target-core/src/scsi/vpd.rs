@@ -86,14 +86,20 @@ fn block_limits<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
     // UGAVALID, and UNMAP GRANULARITY ALIGNMENT zero.
     body.extend_from_slice(&(u32::from(discard.is_some()) << 31).to_be_bytes());
     body.extend_from_slice(&limits::write_same_blocks(&capabilities, block).to_be_bytes());
-    body.resize(60, 0); // no atomic writes
+    let atomic = limits::atomic(unit);
+    body.extend_from_slice(&atomic.most.to_be_bytes());
+    body.extend_from_slice(&atomic.alignment.to_be_bytes());
+    // ATOMIC TRANSFER LENGTH GRANULARITY: any length. With ATOMIC BOUNDARY: none.
+    body.resize(60, 0);
     body
 }
 
 /// SBC-4 6.6.3: a non-rotating medium, for what lies below is a store of its own with caches of its own.
-fn block_device_characteristics<D: BlockDevice>(_: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+fn block_device_characteristics<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
     let mut body = vec![0; 60];
     body[1] = 1; // MEDIUM ROTATION RATE 0001h
+    // WABEREQ 01b: reads after SANITIZE BLOCK ERASE, where there is such, end without an error.
+    body[3] = if unit.device().capabilities().discard.is_some() { 0x40 } else { 0 };
     body
 }
 

@@ -124,12 +124,12 @@ impl<D: BlockDevice> CopyManager<D> {
         wanted: impl Fn(&Arc<LogicalUnit<D>>) -> bool,
     ) -> Option<Reached<D>> {
         let directory = self.lock();
-        let units = directory.units.iter().filter_map(|listed| Some((&listed.target, listed.unit.upgrade()?)));
-        let mut reached =
-            units.filter(|(_, unit)| wanted(unit)).filter_map(|(target, unit)| {
-                let nexus = directory.nexus_with(target, nexus)?;
-                Some(Reached { unit, nexus })
-            });
+        let units =
+            directory.units.iter().filter_map(|listed| Some((&listed.target, listed.unit.upgrade()?)));
+        let mut reached = units.filter(|(_, unit)| wanted(unit)).filter_map(|(target, unit)| {
+            let nexus = directory.nexus_with(target, nexus)?;
+            Some(Reached { unit, nexus })
+        });
         reached.next()
     }
 

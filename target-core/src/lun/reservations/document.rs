@@ -32,8 +32,8 @@ const LONGEST_NAME: usize = 223;
 /// What is known about the document that was kept last.
 #[derive(Clone, Debug, Default)]
 pub struct Notebook {
-    /// There is something in it that must not outlive what it tells of.
-    pub(super) holds_something: bool,
+    /// It may be another one than the state asks for: keeping it has failed.
+    pub(super) in_doubt: bool,
     /// Its fields that nobody here knows.
     pub(super) unknown: Map<String, Value>,
 }
@@ -104,7 +104,7 @@ pub fn decode(document: &[u8]) -> Result<(State, Notebook), String> {
         }
     };
     let unknown = fields.into_iter().filter(|(name, _)| !KNOWN.contains(&name.as_str())).collect();
-    Ok((state, Notebook { holds_something: persists, unknown }))
+    Ok((state, Notebook { in_doubt: false, unknown }))
 }
 
 fn read_nexus(value: &Value) -> Option<Registrant> {

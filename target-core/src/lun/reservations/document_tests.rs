@@ -24,7 +24,7 @@ fn a_document_is_read_and_what_is_unknown_is_kept() {
     assert_eq!(state.registrations.get(&holder), Some(&0xa1));
     assert_eq!(state.registrations.len(), 2);
     assert_eq!(state.reservation, Some(Reservation { kind: Kind::WriteExclusive, holder: Some(holder) }));
-    assert!(state.persists && notebook.holds_something);
+    assert!(state.persists && !notebook.in_doubt);
     let again = encode(&state, &notebook.unknown);
     let value = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
     assert_eq!(value(&again), value(WHOLE.as_bytes()));

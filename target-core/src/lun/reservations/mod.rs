@@ -213,9 +213,6 @@ impl Reservations {
 }
 
 #[cfg(test)]
-mod tests;
-
-#[cfg(test)]
 mod model_tests;
 
 #[cfg(test)]

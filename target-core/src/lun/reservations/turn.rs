@@ -59,15 +59,17 @@ impl Turn<'_> {
         memory: Option<&Arc<dyn UnitMemory>>,
     ) -> Result<(), MemoryError> {
         let Some(memory) = memory else { return Ok(()) };
-        let notebook = self.reservations.lock().notebook.clone();
-        // Nothing is to be kept, and nothing is there that would have to go.
-        if !change.state.persists() && !notebook.holds_something {
+        let (current, Notebook { in_doubt, unknown }) = {
+            let inner = self.reservations.lock();
+            (Arc::clone(&inner.state), inner.notebook.clone())
+        };
+        let lasting = change.state.after_power_loss();
+        if !in_doubt && lasting == current.after_power_loss() {
             return Ok(());
         }
-        let lasting = change.state.after_power_loss();
-        memory.keep(Document::Reservations, document::encode(&lasting, &notebook.unknown)).await?;
-        let holds_something = change.state.persists();
-        self.reservations.lock().notebook = Notebook { holds_something, ..notebook };
+        self.reservations.lock().notebook.in_doubt = true;
+        memory.keep(Document::Reservations, document::encode(&lasting, &unknown)).await?;
+        self.reservations.lock().notebook.in_doubt = false;
         Ok(())
     }
 

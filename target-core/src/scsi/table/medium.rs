@@ -2,15 +2,28 @@
 
 use super::Table;
 use crate::device::BlockDevice;
+use crate::lun::condition::UpkeepRule;
 use crate::scsi::extent::Layout;
 use crate::scsi::row::{
     AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
 };
-use crate::scsi::{get_lba_status, read_capacity, start_stop_unit, unmap, usage, write_same};
+use crate::scsi::{
+    format_unit, get_lba_status, read_capacity, read_defect_data, sanitize, start_stop_unit, unmap, usage,
+    write_same,
+};
 
 impl<D: BlockDevice> Table<D> {
     /// See the module.
     pub(super) const MEDIUM: &'static [Row<D>] = &[
+        Row {
+            opcode: 0x04,
+            name: "FORMAT UNIT",
+            usage: &[0, 0x3f, 0, 0, 0x03, 0],
+            data: Data::OutTold(format_unit::data_out),
+            upkeep: UpkeepRule::Format,
+            handler: Handler::Later(format_unit::format_unit),
+            ..Self::OVERHAUL
+        },
         Row {
             opcode: 0x1b,
             name: "START STOP UNIT",
@@ -44,6 +57,16 @@ impl<D: BlockDevice> Table<D> {
             ..Self::ANSWER
         },
         Row {
+            opcode: 0x37,
+            name: "READ DEFECT DATA(10)",
+            usage: &[0, 0, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0],
+            data: Data::In(LengthField::U16(7)),
+            access: AccessClass::Active,
+            needs: Needs::READ,
+            handler: Handler::Now(read_defect_data::read_defect_data_10),
+            ..Self::ANSWER
+        },
+        Row {
             opcode: 0x41,
             name: "WRITE SAME(10)",
             usage: usage::WRITE_SAME_10,
@@ -60,6 +83,29 @@ impl<D: BlockDevice> Table<D> {
             needs: Needs::DISCARD,
             handler: Handler::Later(unmap::unmap),
             ..Self::WRITE
+        },
+        Row {
+            opcode: 0x48,
+            service_action: Some(sanitize::OVERWRITE),
+            name: "SANITIZE OVERWRITE",
+            handler: Handler::Later(sanitize::sanitize),
+            ..Self::SANITIZE
+        },
+        Row {
+            opcode: 0x48,
+            service_action: Some(sanitize::BLOCK_ERASE),
+            name: "SANITIZE BLOCK ERASE",
+            needs: Needs::DISCARD,
+            handler: Handler::Later(sanitize::sanitize),
+            ..Self::SANITIZE
+        },
+        Row {
+            opcode: 0x48,
+            service_action: Some(sanitize::EXIT_FAILURE_MODE),
+            name: "SANITIZE EXIT FAILURE MODE",
+            timeouts: Timeouts::SHORT,
+            handler: Handler::Later(sanitize::exit_failure_mode),
+            ..Self::SANITIZE
         },
         Row {
             opcode: 0x93,
@@ -89,7 +135,29 @@ impl<D: BlockDevice> Table<D> {
             handler: Handler::Later(get_lba_status::get_lba_status),
             ..Self::READ
         },
+        Row {
+            opcode: 0xb7,
+            name: "READ DEFECT DATA(12)",
+            usage: &[0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
+            data: Data::In(LengthField::U32(6)),
+            access: AccessClass::Active,
+            needs: Needs::READ,
+            handler: Handler::Now(read_defect_data::read_defect_data_12),
+            ..Self::ANSWER
+        },
     ];
+
+    /// Work on all of the medium.
+    const OVERHAUL: Row<D> = Row { timeouts: Timeouts::WHOLE, claim: ClaimKind::Everything, ..Self::WRITE };
+
+    /// IMMED, ZNR (there are no zones to be reset), AUSE.
+    const SANITIZE: Row<D> = Row {
+        opcode: 0x48,
+        usage: &[0, 0xe0, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
+        data: Data::Out(LengthField::U16(7)),
+        upkeep: UpkeepRule::Sanitize,
+        ..Self::OVERHAUL
+    };
 
     const WRITE_SAME: Row<D> = Row {
         timeouts: Timeouts::LONG,

@@ -2,11 +2,13 @@
 
 use super::Table;
 use crate::device::BlockDevice;
+use crate::lun::condition::UpkeepRule;
 use crate::scsi::row::{
     AccessClass, AttentionRule, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
 };
 use crate::scsi::{
-    inquiry, mode_select, mode_sense, report_luns, request_sense, send_diagnostic, test_unit_ready,
+    data_buffer, inquiry, log_select, log_sense, mode_select, mode_sense, report_luns, request_sense,
+    send_diagnostic, test_unit_ready,
 };
 
 impl<D: BlockDevice> Table<D> {
@@ -29,6 +31,7 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Exempt,
             access: AccessClass::Any,
             attention: AttentionRule::Own,
+            upkeep: UpkeepRule::Pass,
             handler: Handler::Now(request_sense::request_sense),
             ..Self::ANSWER
         },
@@ -40,13 +43,14 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Exempt,
             access: AccessClass::Any,
             attention: AttentionRule::Exempt,
+            upkeep: UpkeepRule::Pass,
             handler: Handler::Now(inquiry::inquiry),
             ..Self::ANSWER
         },
         Row {
             opcode: 0x15,
             name: "MODE SELECT(6)",
-            usage: &[0, 0x10, 0, 0, 0xff, 0],
+            usage: &[0, 0x13, 0, 0, 0xff, 0],
             data: Data::Out(LengthField::U8(4)),
             reservation: ReservationClass::Write,
             claim: ClaimKind::Everything,
@@ -63,18 +67,64 @@ impl<D: BlockDevice> Table<D> {
             ..Self::ANSWER
         },
         Row {
+            opcode: 0x1c,
+            name: "RECEIVE DIAGNOSTIC RESULTS",
+            usage: &[0, 0x01, 0xff, 0xff, 0xff, 0],
+            data: Data::In(LengthField::U16(3)),
+            reservation: ReservationClass::Read,
+            handler: Handler::Now(send_diagnostic::receive_diagnostic_results),
+            ..Self::ANSWER
+        },
+        Row {
             opcode: 0x1d,
             name: "SEND DIAGNOSTIC",
-            usage: &[0, 0x17, 0, 0, 0, 0],
-            timeouts: Timeouts::MEDIUM,
+            usage: &[0, 0xf7, 0, 0xff, 0xff, 0],
+            timeouts: Timeouts::LONG,
+            data: Data::Out(LengthField::U16(3)),
             reservation: ReservationClass::Write,
             handler: Handler::Later(send_diagnostic::send_diagnostic),
             ..Self::ANSWER
         },
         Row {
+            opcode: 0x3b,
+            name: "WRITE BUFFER",
+            usage: &[0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
+            data: Data::Out(LengthField::U24(6)),
+            reservation: ReservationClass::Write,
+            handler: Handler::Now(data_buffer::write_buffer),
+            ..Self::ANSWER
+        },
+        Row {
+            opcode: 0x3c,
+            name: "READ BUFFER(10)",
+            usage: &[0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
+            data: Data::In(LengthField::U24(6)),
+            reservation: ReservationClass::Read,
+            handler: Handler::Now(data_buffer::read_buffer_10),
+            ..Self::ANSWER
+        },
+        Row {
+            opcode: 0x4c,
+            name: "LOG SELECT",
+            usage: &[0, 0x02, 0xff, 0xff, 0, 0, 0, 0xff, 0xff, 0],
+            data: Data::Out(LengthField::U16(7)),
+            reservation: ReservationClass::Write,
+            handler: Handler::Now(log_select::log_select),
+            ..Self::ANSWER
+        },
+        Row {
+            opcode: 0x4d,
+            name: "LOG SENSE",
+            usage: &[0, 0, 0xff, 0xff, 0, 0xff, 0xff, 0xff, 0xff, 0],
+            data: Data::In(LengthField::U16(7)),
+            reservation: ReservationClass::Exempt,
+            handler: Handler::Now(log_sense::log_sense),
+            ..Self::ANSWER
+        },
+        Row {
             opcode: 0x55,
             name: "MODE SELECT(10)",
-            usage: &[0, 0x10, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
+            usage: &[0, 0x13, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
             data: Data::Out(LengthField::U16(7)),
             reservation: ReservationClass::Write,
             claim: ClaimKind::Everything,
@@ -91,6 +141,17 @@ impl<D: BlockDevice> Table<D> {
             ..Self::ANSWER
         },
         Row {
+            opcode: 0x9b,
+            name: "READ BUFFER(16)",
+            usage: &[
+                0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0,
+            ],
+            data: Data::In(LengthField::U32(10)),
+            reservation: ReservationClass::Read,
+            handler: Handler::Now(data_buffer::read_buffer_16),
+            ..Self::ANSWER
+        },
+        Row {
             opcode: 0xa0,
             name: "REPORT LUNS",
             usage: &[0, 0, 0xff, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0],
@@ -98,6 +159,7 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Exempt,
             access: AccessClass::Any,
             attention: AttentionRule::Exempt,
+            upkeep: UpkeepRule::Pass,
             handler: Handler::Now(report_luns::report_luns),
             ..Self::ANSWER
         },

@@ -4,7 +4,9 @@ use super::Table;
 use crate::device::BlockDevice;
 use crate::scsi::extent::Layout;
 use crate::scsi::row::{ClaimKind, Data, Handler, ReservationClass, Row, Timeouts};
-use crate::scsi::{compare_and_write, prefetch, synchronize_cache, usage, verify, write};
+use crate::scsi::{
+    compare_and_write, orwrite, prefetch, synchronize_cache, usage, verify, write, write_atomic,
+};
 
 impl<D: BlockDevice> Table<D> {
     /// See the module.
@@ -72,6 +74,15 @@ impl<D: BlockDevice> Table<D> {
             ..Self::WRITE
         },
         Row {
+            opcode: 0x8b,
+            name: "ORWRITE(16)",
+            usage: usage::TRANSFER_16,
+            layout: Layout::Sixteen,
+            claim: ClaimKind::Exclusive,
+            handler: Handler::Later(orwrite::orwrite),
+            ..Self::WRITE
+        },
+        Row {
             opcode: 0x8e,
             name: "WRITE AND VERIFY(16)",
             usage: usage::WRITE_AND_VERIFY_16,
@@ -98,6 +109,15 @@ impl<D: BlockDevice> Table<D> {
             usage: usage::SYNCHRONIZE_16,
             layout: Layout::Sixteen,
             ..Self::SYNCHRONIZE
+        },
+        Row {
+            opcode: 0x9c,
+            name: "WRITE ATOMIC(16)",
+            usage: usage::WRITE_ATOMIC_16,
+            layout: Layout::Atomic,
+            claim: ClaimKind::Exclusive,
+            handler: Handler::Later(write_atomic::write_atomic),
+            ..Self::WRITE
         },
         Row {
             opcode: 0xa8,

@@ -1,0 +1,139 @@
+//! The list of tests that need not pass, each line with its reason: `tests/conformance/exceptions`.
+
+use super::report::Report;
+use super::tool::{Tool, Verdict};
+use super::volumes::{Kind, Volume};
+
+const LIST: &str = include_str!("../../../tests/conformance/exceptions");
+
+/// What a line excuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Excuse {
+    /// The test of this name, or all of a suite (`SCSI.Sanitize.*`), does not run in full.
+    Skips(String),
+    /// Tests that say this do not run in full.
+    SkipsSaying(String),
+    /// The test of this name, or all of a suite, asks for what the standard does not allow: it may not pass.
+    Wrong(String),
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    number: usize,
+    excuse: Excuse,
+    /// Names of kinds; empty: all.
+    volumes: Vec<String>,
+    /// The tool's name; none: all.
+    tool: Option<String>,
+}
+
+/// The list.
+#[derive(Debug)]
+pub struct Exceptions(Vec<Line>);
+
+impl Exceptions {
+    /// The list of this repository; panics where a line has not its form.
+    pub fn read() -> Self {
+        Self::parse(LIST)
+    }
+
+    fn parse(text: &str) -> Self {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        Self(lines.map(|(index, line)| parse_line(index + 1, line)).collect())
+    }
+
+    /// Whether the test is known to be wrong.
+    pub(super) fn says_wrong(&self, test: &str, kind: Kind, tool: &Tool) -> bool {
+        self.lines_for(kind, tool)
+            .any(|line| matches!(&line.excuse, Excuse::Wrong(name) if names(name, test)))
+    }
+
+    fn lines_for<'a>(&'a self, kind: Kind, tool: &'a Tool) -> impl Iterator<Item = &'a Line> {
+        self.0.iter().filter(move |line| {
+            (line.volumes.is_empty() || line.volumes.iter().any(|name| name == kind.name()))
+                && line.tool.as_ref().is_none_or(|name| name == tool.name)
+        })
+    }
+
+    /// Compare all that the tool found on the volume with the list: what is not excused is a fault, and so is a line that
+    /// excuses nothing any more.
+    pub(super) fn judge(&self, volume: &Volume, tool: &Tool, report: &mut Report) {
+        let lines: Vec<_> = self.lines_for(volume.kind, tool).collect();
+        let mut used = vec![false; lines.len()];
+        let mut faults = Vec::new();
+        let place = format!("{} ({})", volume.name(), tool.name);
+        for result in report.results_of(volume, tool) {
+            let test = &result.test;
+            for (line, used) in lines.iter().zip(&mut used) {
+                match (&line.excuse, &result.verdict) {
+                    (Excuse::Skips(name), Verdict::Skipped(_))
+                    | (Excuse::Wrong(name), Verdict::Failed(_) | Verdict::Unfinished(_))
+                        if names(name, test) =>
+                    {
+                        (*used, result.excused) = (true, true);
+                    }
+                    (Excuse::SkipsSaying(words), Verdict::Skipped(reason)) if reason.contains(words) => {
+                        (*used, result.excused) = (true, true);
+                    }
+                    (Excuse::Skips(name) | Excuse::Wrong(name), verdict) if names(name, test) => {
+                        *used = true;
+                        let number = line.number;
+                        faults.push(format!("{place}: {test} {verdict:?}, not as line {number} says"));
+                    }
+                    _ => {}
+                }
+            }
+            match &result.verdict {
+                Verdict::Passed => {}
+                _ if result.excused => {}
+                Verdict::Skipped(reason) => faults.push(format!("{place}: {test} skips: {reason}")),
+                Verdict::Failed(said) => faults.push(format!("{place}: {test} FAILED\n{said}")),
+                Verdict::Unfinished(said) => faults.push(format!("{place}: {test} did not end: {said}")),
+            }
+        }
+        let stale = lines.iter().zip(used).filter(|(line, used)| {
+            // A test that this tool does not have excuses the line.
+            !used && matches!(line.excuse, Excuse::SkipsSaying(_))
+        });
+        faults
+            .extend(stale.map(|(line, _)| format!("{place}: no test says what line {} quotes", line.number)));
+        report.faults.append(&mut faults);
+    }
+}
+
+/// Whether a name in the list means the test.
+fn names(pattern: &str, test: &str) -> bool {
+    match pattern.strip_suffix(".*") {
+        Some(suite) => test.strip_prefix(suite).is_some_and(|rest| rest.starts_with('.')),
+        None => pattern == test,
+    }
+}
+
+fn parse_line(number: usize, line: &str) -> Line {
+    let columns: Vec<_> = line.splitn(5, '|').map(str::trim).collect();
+    let &[what, volumes, tool, verdict, reason] = columns.as_slice() else {
+        panic!("line {number} of the exceptions has not five columns: {line}");
+    };
+    assert!(reason.len() > 10, "line {number} of the exceptions gives no reason: {line}");
+    let quoted = what.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let excuse = match (verdict, quoted) {
+        ("skips", Some(words)) => Excuse::SkipsSaying(words.to_owned()),
+        ("skips", None) => Excuse::Skips(what.to_owned()),
+        ("wrong", None) => Excuse::Wrong(what.to_owned()),
+        _ => panic!("line {number} of the exceptions excuses nothing: {line}"),
+    };
+    let volumes: Vec<_> = match volumes {
+        "all" => Vec::new(),
+        some => some.split_whitespace().map(str::to_owned).collect(),
+    };
+    for name in &volumes {
+        let known = Kind::ALL.iter().any(|kind| kind.name() == name);
+        assert!(known, "line {number} of the exceptions: no kind of volume is called {name}");
+    }
+    let tool = (tool != "all").then(|| tool.to_owned());
+    Line { number, excuse, volumes, tool }
+}
+
+#[cfg(test)]
+#[path = "exceptions_tests.rs"]
+mod tests;
