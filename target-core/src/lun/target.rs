@@ -39,7 +39,7 @@ impl<D: BlockDevice> TargetDevice<D> {
     }
 
     /// The copy manager.
-    pub fn copies(&self) -> &CopyManager<D> {
+    pub fn copies(&self) -> &Arc<CopyManager<D>> {
         &self.copies
     }
 

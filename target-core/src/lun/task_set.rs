@@ -26,6 +26,9 @@ pub enum Abort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sequence(u64);
 
+/// The tag that no task can have: it is reserved (RFC 7143 §11.2.1.8).
+const NO_TAG: TaskTag = TaskTag(u32::MAX);
+
 /// Who a task belongs to and how it wants to run.
 #[derive(Clone, Debug)]
 pub struct Entrant {
@@ -57,10 +60,11 @@ impl Entry {
     fn blocks(&self, other: &Entry) -> bool {
         let conflict = || self.entrant.claim.conflicts(&other.entrant.claim);
         let started_before = || self.started.is_some_and(|at| at <= other.sequence);
-        // A step waits for nothing but claims that are held: a command that waits may wait for the very command whose step it is.
+        // A step waits for nothing but claims that are held and older steps: a command that waits may wait for the very command whose step it
+        // is. Neither holders of claims nor steps ever wait for anything of another unit.
         if other.step {
-            let goes_first = self.step && self.sequence > other.sequence;
-            return (goes_first || started_before()) && conflict();
+            return (self.step && self.sequence < other.sequence || !self.step && started_before())
+                && conflict();
         }
         if self.step {
             return conflict();
@@ -126,9 +130,10 @@ impl TaskSet {
     }
 
     /// A step of a command enters the set, for as long as it works on the blocks of its claim; the command itself may be one of another
-    /// unit. Task attributes mean nothing to it. It must not wait for anything else while it is in the set.
-    pub fn enter_step(&self, entrant: Entrant) -> Task<'_> {
-        self.admit(entrant, true)
+    /// unit. Task attributes mean nothing to it, and no function that names a task by its tag finds it. It must not wait for anything else
+    /// while it is in the set.
+    pub fn enter_step(&self, nexus: NexusId, claim: Claim) -> Task<'_> {
+        self.admit(Entrant { nexus, tag: NO_TAG, attribute: TaskAttribute::Simple, claim }, true)
     }
 
     fn admit(&self, entrant: Entrant, step: bool) -> Task<'_> {

@@ -6,6 +6,7 @@ use super::background::{Background, Spawner};
 use super::buffers::Buffers;
 use super::clock::{DeviceClock, HostClock};
 use super::condition::Condition;
+use super::copy::operations::Operations;
 use super::copy::watch::Watches;
 use super::identifying::Identifying;
 use super::identity::Identity;
@@ -44,6 +45,7 @@ pub struct LogicalUnit<D> {
     attentions: Attentions,
     tasks: TaskSet,
     watches: Watches,
+    operations: Operations,
     reservations: Reservations,
     modes: ModeCell,
     buffers: Buffers,
@@ -59,13 +61,6 @@ pub struct LogicalUnit<D> {
     condition: Condition,
 }
 
-impl<D> LogicalUnit<D> {
-    /// Who wants to know of changes.
-    pub fn watches(&self) -> &Watches {
-        &self.watches
-    }
-}
-
 impl<D: BlockDevice> LogicalUnit<D> {
     /// A unit in its power-on state.
     pub fn new(config: UnitConfig, device: D) -> Self {
@@ -76,6 +71,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             attentions: Attentions::default(),
             tasks: TaskSet::default(),
             watches: Watches::default(),
+            operations: Operations::default(),
             reservations: Reservations::default(),
             modes,
             buffers: Buffers::default(),
@@ -164,6 +160,16 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// The task set.
     pub fn tasks(&self) -> &TaskSet {
         &self.tasks
+    }
+
+    /// Who wants to know of changes.
+    pub fn watches(&self) -> &Watches {
+        &self.watches
+    }
+
+    /// Third-party copy commands.
+    pub fn operations(&self) -> &Operations {
+        &self.operations
     }
 
     /// Reservations.

@@ -1,28 +1,35 @@
 //! The copy manager (SPC-5 5.17): copies between the units of this node without the data passing through an initiator.
 //!
 //! One manager is shared by all targets of a node, for initiators often have one target for each unit. It knows which units there are,
-//! which nexuses, what third-party copy commands have come to ([`operations`]) and which tokens stand for which blocks ([`tokens`]).
+//! which nexuses, and which tokens stand for which blocks ([`tokens`]). What third-party copy commands have come to is known by the unit that
+//! they were sent to ([`operations`]).
 //!
 //! Who may copy: an initiator reaches a unit only through a nexus that it has, at that moment, with the target of that unit. The copy
 //! reads and writes on behalf of this nexus, so that reservations and access to targets hold for copies as they do for reads and writes.
+//! Since a name is only claimed, the nexus through which the command came must have been let in on the strength of what the other target
+//! asks for too ([`Nexus::proofs`]): whoever copies from a unit could have logged in to its target.
 
 pub mod operations;
+pub mod permits;
 pub mod tokens;
 pub mod watch;
 
 use super::unit::LogicalUnit;
 use crate::device::BlockDevice;
 use crate::scsi::command::{Nexus, NexusId};
-use operations::Operations;
+use permits::Permits;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 use tokens::Tokens;
 
+/// Pieces of the data of copies that are in memory at a time, in all of the node.
+const PIECES: usize = 32;
+
 /// See the module.
 pub struct CopyManager<D> {
     directory: Mutex<Directory<D>>,
-    operations: Operations,
+    permits: Permits,
     tokens: Tokens<D>,
     now: fn() -> Instant,
 }
@@ -64,7 +71,7 @@ impl<D: BlockDevice> CopyManager<D> {
         let directory = Directory { units: Vec::new(), nexuses: HashMap::new() };
         Self {
             directory: Mutex::new(directory),
-            operations: Operations::default(),
+            permits: Permits::new(PIECES),
             tokens: Tokens::default(),
             now,
         }
@@ -79,9 +86,9 @@ impl<D: BlockDevice> CopyManager<D> {
         (self.now)()
     }
 
-    /// What commands have come to.
-    pub fn operations(&self) -> &Operations {
-        &self.operations
+    /// Leave to hold pieces in memory.
+    pub fn permits(&self) -> &Permits {
+        &self.permits
     }
 
     /// The tokens that are valid.
@@ -110,10 +117,9 @@ impl<D: BlockDevice> CopyManager<D> {
         self.tokens.sweep(self.now());
     }
 
-    /// A nexus is lost, and with it what is held for it.
+    /// A nexus is lost: nothing is reached through it any more.
     pub fn nexus_lost(&self, nexus: NexusId) {
         self.lock().nexuses.remove(&nexus);
-        self.operations.forget(nexus);
         self.tokens.sweep(self.now());
     }
 
@@ -143,7 +149,7 @@ impl<D: BlockDevice> CopyManager<D> {
 
 impl<D> Directory<D> {
     /// The nexus that the initiator of `own` has with a target: `own` itself, else one of the same initiator port, else any of the same
-    /// name (RFC 7143 §4.4.1: the name is the initiator).
+    /// name (RFC 7143 §4.4.1: the name is the initiator); of those only such as `own` could have had too.
     fn nexus_with(&self, target: &str, own: &Arc<Nexus>) -> Option<Arc<Nexus>> {
         if own.target_name.eq_ignore_ascii_case(target) && self.nexuses.contains_key(&own.id) {
             return Some(Arc::clone(own));
@@ -151,6 +157,7 @@ impl<D> Directory<D> {
         let same = self.nexuses.values().filter(|nexus| {
             nexus.target_name.eq_ignore_ascii_case(target)
                 && nexus.initiator_name.eq_ignore_ascii_case(&own.initiator_name)
+                && own.suffices_for(nexus)
         });
         same.min_by_key(|nexus| (nexus.isid != own.isid, nexus.id)).cloned()
     }

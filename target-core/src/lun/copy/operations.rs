@@ -1,30 +1,31 @@
-//! What third-party copy commands have come to, by LIST IDENTIFIER, for those who ask later (SPC-5 5.17.4).
+//! What the third-party copy commands of a unit have come to, by LIST IDENTIFIER, for those who ask later (SPC-5 5.17.4).
 
 use super::tokens::RodToken;
 use crate::scsi::command::NexusId;
 use crate::scsi::sense::{Sense, Status};
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::task::{Poll, Waker};
 
-/// Operations that a nexus may have under way at a time.
+/// Operations that a nexus may have under way at a time on one unit.
 pub const CONCURRENT: usize = 16;
 /// Results that are held for a nexus; the oldest make room.
 const HELD: usize = 64;
-/// How long they are held.
-const HELD_FOR: Duration = Duration::from_secs(300);
 
-/// Which commands share a number space of list identifiers: one byte, or four.
+/// LIST ID USAGE (SPC-5 tables 128 and 129).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListId {
-    /// EXTENDED COPY(LID1).
-    Short(u8),
-    /// All others.
-    Long(u32),
+pub enum Usage {
+    /// The operation has a name, and its results are held.
+    Hold,
+    /// It has a name as long as it is under way.
+    Discard,
+    /// It has no name.
+    Anonymous,
 }
 
-/// COPY OPERATION STATUS of an end.
+/// COPY OPERATION STATUS of an end (SPC-5 table 249).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ending {
@@ -32,9 +33,9 @@ pub enum Ending {
     Complete = 0x01,
     /// It failed.
     Failed = 0x02,
-    /// It ended early, without error: the token had less.
-    Residual = 0x03,
-    /// COPY OPERATION ABORT ended it.
+    /// It is done as far as the token went.
+    PartialToken = 0x03,
+    /// It was ended from outside.
     Terminated = 0x60,
 }
 
@@ -43,40 +44,47 @@ pub enum Ending {
 pub struct End {
     /// Well or not.
     pub ending: Ending,
-    /// The command's status.
+    /// Its status, which is its command's where that waited for it.
     pub status: Status,
     /// Its sense data.
     pub sense: Option<Sense>,
     /// The token that it made.
     pub token: Option<RodToken>,
-    at: Instant,
 }
 
 impl End {
-    /// An end without sense data or token.
-    pub fn new(ending: Ending, status: Status, at: Instant) -> Self {
-        Self { ending, status, sense: None, token: None, at }
-    }
+    /// The end of what was ended from outside (SPC-5 table 250).
+    pub const TERMINATED: Self =
+        Self { ending: Ending::Terminated, status: Status::TaskAborted, sense: None, token: None };
 }
 
 /// One operation, under way or over.
-#[derive(Debug)]
 pub struct Operation {
     /// SERVICE ACTION of its command.
     pub service_action: u8,
-    list_id: Option<ListId>,
+    /// Its command has ended before it.
+    pub in_background: bool,
+    list_id: u32,
+    usage: Usage,
     halted: AtomicBool,
     bytes: AtomicU64,
     segments: AtomicU16,
-    end: Mutex<Option<End>>,
+    steps: AtomicU16,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    end: Option<End>,
+    waiters: Vec<Waker>,
 }
 
 impl Operation {
-    fn lock(&self) -> MutexGuard<'_, Option<End>> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many bytes more are written.
+    /// So many bytes more are written, without a gap to those before.
     pub fn advance(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -86,14 +94,24 @@ impl Operation {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// One segment more is done.
-    pub fn segment_done(&self) {
+    /// The next segment begins.
+    pub fn begin_segment(&self) {
         self.segments.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Segments that are done.
+    /// Segments that are done or under way.
     pub fn segments(&self) -> u16 {
         self.segments.load(Ordering::Relaxed)
+    }
+
+    /// Something was read or written.
+    pub fn count_step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// OPERATION COUNTER.
+    pub fn steps(&self) -> u16 {
+        self.steps.load(Ordering::Relaxed)
     }
 
     /// Asks it to stop.
@@ -108,15 +126,26 @@ impl Operation {
 
     /// How it ended; None while it is under way.
     pub fn end(&self) -> Option<End> {
-        self.lock().clone()
+        self.lock().end.clone()
     }
 
     fn is_running(&self) -> bool {
-        self.lock().is_none()
+        self.lock().end.is_none()
     }
 
-    fn is_stale(&self, now: Instant) -> bool {
-        self.lock().as_ref().is_some_and(|end| now.saturating_duration_since(end.at) >= HELD_FOR)
+    /// Ready when it has ended.
+    pub async fn ended(&self) {
+        poll_fn(|context| {
+            let mut state = self.lock();
+            if state.end.is_some() {
+                return Poll::Ready(());
+            }
+            if !state.waiters.iter().any(|waker| waker.will_wake(context.waker())) {
+                state.waiters.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
     }
 }
 
@@ -129,86 +158,113 @@ pub enum Refusal {
     TooMany,
 }
 
-/// The operations of all nexuses.
-#[derive(Default)]
-pub struct Operations(Mutex<HashMap<NexusId, VecDeque<Arc<Operation>>>>);
+type Known = HashMap<NexusId, VecDeque<Arc<Operation>>>;
+
+/// The operations of one unit.
+#[derive(Clone, Default)]
+pub struct Operations(Arc<Mutex<Known>>);
+
+/// What is to be known of an operation before it begins.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Beginning {
+    pub nexus: NexusId,
+    pub service_action: u8,
+    pub in_background: bool,
+    pub list_id: u32,
+    pub usage: Usage,
+}
 
 impl Operations {
-    fn lock(&self) -> MutexGuard<'_, HashMap<NexusId, VecDeque<Arc<Operation>>>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins an operation; what is held of an earlier one with the same list identifier is thrown away.
-    pub fn begin(
-        &self,
-        nexus: NexusId,
-        service_action: u8,
-        list_id: Option<ListId>,
-        now: Instant,
-    ) -> Result<Running<'_>, Refusal> {
-        let mut all = self.lock();
-        let own = all.entry(nexus).or_default();
-        own.retain(|operation| !operation.is_stale(now));
-        let same = |operation: &&Arc<Operation>| list_id.is_some() && operation.list_id == list_id;
-        if own.iter().find(same).is_some_and(|operation| operation.is_running()) {
+    /// Begins an operation; what is held of an earlier one with the same list identifier is thrown away. A list identifier is a number of
+    /// 32 bits, in however many of them it came (SPC-5 5.17.4.2).
+    pub fn begin(&self, beginning: Beginning) -> Result<Running, Refusal> {
+        let Beginning { nexus, service_action, in_background, list_id, usage } = beginning;
+        let mut known = self.lock();
+        let own = known.entry(nexus).or_default();
+        let named = usage != Usage::Anonymous;
+        let is_same = |other: &Operation| named && other.is_named(list_id);
+        if own.iter().any(|other| is_same(other) && other.is_running()) {
             return Err(Refusal::InUse);
         }
-        if own.iter().filter(|operation| operation.is_running()).count() >= CONCURRENT {
+        if own.iter().filter(|other| other.is_running()).count() >= CONCURRENT {
             return Err(Refusal::TooMany);
         }
-        own.retain(|operation| list_id.is_none() || operation.list_id != list_id);
+        own.retain(|other| !is_same(other));
         while own.len() >= HELD {
-            match own.iter().position(|operation| !operation.is_running()) {
-                Some(oldest) => own.remove(oldest),
-                None => break,
-            };
+            let Some(oldest) = own.iter().position(|other| !other.is_running()) else { break };
+            own.remove(oldest);
         }
         let operation = Arc::new(Operation {
             service_action,
+            in_background,
             list_id,
+            usage,
             halted: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
             segments: AtomicU16::new(0),
-            end: Mutex::new(None),
+            steps: AtomicU16::new(0),
+            state: Mutex::default(),
         });
         own.push_back(Arc::clone(&operation));
-        Ok(Running { all: self, nexus, operation, ended: false })
+        Ok(Running { all: self.clone(), nexus, operation })
     }
 
     /// The operation of a list identifier.
-    pub fn find(&self, nexus: NexusId, list_id: ListId, now: Instant) -> Option<Arc<Operation>> {
-        let all = self.lock();
-        let own = all.get(&nexus)?;
-        own.iter().find(|own| own.list_id == Some(list_id) && !own.is_stale(now)).cloned()
+    pub fn find(&self, nexus: NexusId, list_id: u32) -> Option<Arc<Operation>> {
+        self.lock().get(&nexus)?.iter().find(|own| own.is_named(list_id)).cloned()
     }
 
-    /// Forgets what is held for a list identifier.
-    pub fn discard(&self, nexus: NexusId, operation: &Arc<Operation>) {
-        if let Some(own) = self.lock().get_mut(&nexus) {
-            own.retain(|other| !Arc::ptr_eq(other, operation));
+    /// Forgets what is held of an operation.
+    pub fn discard(&self, nexus: NexusId, operation: &Operation) {
+        let mut known = self.lock();
+        if let Some(own) = known.get_mut(&nexus) {
+            own.retain(|other| !std::ptr::eq(Arc::as_ptr(other), operation));
+            if own.is_empty() {
+                known.remove(&nexus);
+            }
         }
     }
 
-    /// Forgets a nexus.
+    /// A nexus is lost: nothing is held for it any more (SPC-5 5.17.4.5).
     pub fn forget(&self, nexus: NexusId) {
         self.lock().remove(&nexus);
     }
 
-    /// Operations that are known of a nexus.
-    pub fn len(&self, nexus: NexusId) -> usize {
-        self.lock().get(&nexus).map_or(0, VecDeque::len)
+    /// A reset: everything is aborted, and nothing is held (SPC-5 5.17.5).
+    pub fn reset(&self) {
+        self.lock().drain().flat_map(|(_, own)| own).for_each(|operation| operation.halt());
+    }
+
+    /// How many are known.
+    pub fn len(&self) -> usize {
+        self.lock().values().map(VecDeque::len).sum()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
-/// An operation that is under way. Dropped without an end, because its command was aborted, it leaves nothing behind.
-pub struct Running<'a> {
-    all: &'a Operations,
-    nexus: NexusId,
-    operation: Arc<Operation>,
-    ended: bool,
+impl Operation {
+    fn is_named(&self, list_id: u32) -> bool {
+        self.usage != Usage::Anonymous && self.list_id == list_id
+    }
 }
 
-impl std::ops::Deref for Running<'_> {
+/// An operation that is under way. Dropped, it counts as ended from outside.
+pub struct Running {
+    all: Operations,
+    nexus: NexusId,
+    operation: Arc<Operation>,
+}
+
+impl std::ops::Deref for Running {
     type Target = Operation;
 
     fn deref(&self) -> &Operation {
@@ -216,18 +272,35 @@ impl std::ops::Deref for Running<'_> {
     }
 }
 
-impl Running<'_> {
-    /// Ends it. The result is held for those who ask, if it can be asked for.
-    pub fn finish(mut self, end: End) {
-        *self.operation.lock() = Some(end);
-        self.ended = self.operation.list_id.is_some();
+impl Running {
+    /// Ends it. The result is held for those who ask, if that is wanted.
+    pub fn finish(self, end: End) {
+        self.conclude(end);
     }
-}
 
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        if !self.ended {
+    /// The first end counts.
+    fn conclude(&self, end: End) {
+        let waiters = {
+            let mut state = self.operation.lock();
+            if state.end.is_some() {
+                return;
+            }
+            state.end = Some(end);
+            std::mem::take(&mut state.waiters)
+        };
+        waiters.into_iter().for_each(Waker::wake);
+        if self.operation.usage != Usage::Hold {
             self.all.discard(self.nexus, &self.operation);
         }
     }
 }
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.conclude(End::TERMINATED);
+    }
+}
+
+#[cfg(test)]
+#[path = "operations_tests.rs"]
+mod tests;

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a token (SPC-5 table 144).
 pub const TOKEN_BYTES: usize = 512;
-/// Tokens of a node at a time.
-const MOST: usize = 256;
+/// Tokens of a node at a time, and those that one initiator may have of them.
+const MOST: usize = 1024;
+const MOST_OF_ONE: usize = 256;
 /// INACTIVITY TIMEOUT where none is asked for, and the longest that is granted, in seconds.
 pub const DEFAULT_TIMEOUT: u32 = 30;
 /// See [`DEFAULT_TIMEOUT`].
@@ -29,6 +30,8 @@ pub mod rod_type {
     pub const POINT_IN_TIME: u32 = 0x0080_0000;
     /// Point in time copy - change vulnerable.
     pub const CHANGE_VULNERABLE: u32 = 0x0080_0001;
+    /// Point in time copy - any.
+    pub const ANY_POINT_IN_TIME: u32 = 0x0080_ffff;
     /// Block device zero.
     pub const ZERO: u32 = 0xffff_0001;
 }
@@ -55,7 +58,7 @@ pub struct Rod<D> {
     /// The unit.
     pub unit: Arc<LogicalUnit<D>>,
     /// Its blocks, in the token's order.
-    pub ranges: Vec<Range<u64>>,
+    pub ranges: Arc<[Range<u64>]>,
     /// Tells whether they have changed.
     pub watch: Arc<Watch>,
 }
@@ -73,19 +76,29 @@ pub enum Useless {
 
 struct Entry<D> {
     token: RodToken,
+    /// Name of the initiator that had it made.
+    owner: Arc<str>,
     unit: Weak<LogicalUnit<D>>,
-    ranges: Vec<Range<u64>>,
+    ranges: Arc<[Range<u64>]>,
     watch: Arc<Watch>,
     timeout: Duration,
     expires: Instant,
 }
 
-impl<D> Drop for Entry<D> {
-    fn drop(&mut self) {
-        if let Some(unit) = self.unit.upgrade() {
-            unit.watches().end(&self.watch);
-        }
-    }
+/// What a token is to be.
+pub struct Wanted<'a, D> {
+    /// Name of the initiator.
+    pub owner: &'a str,
+    /// [`rod_type::POINT_IN_TIME`] or [`rod_type::CHANGE_VULNERABLE`].
+    pub rod_type: u32,
+    /// The unit.
+    pub unit: &'a Arc<LogicalUnit<D>>,
+    /// Its blocks, in the token's order.
+    pub ranges: Vec<Range<u64>>,
+    /// Tells of changes of the blocks, and has not seen one since they were as they are to be.
+    pub watch: Watch,
+    /// INACTIVITY TIMEOUT.
+    pub timeout: Duration,
 }
 
 /// The tokens of a node.
@@ -102,28 +115,25 @@ impl<D: BlockDevice> Tokens<D> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a token for blocks of a unit. None where the host has no random numbers. The oldest token makes room for a new one where
-    /// there are too many.
-    pub fn create(
-        &self,
-        unit: &Arc<LogicalUnit<D>>,
-        ranges: Vec<Range<u64>>,
-        timeout: Duration,
-        now: Instant,
-    ) -> Option<RodToken> {
-        let bytes = ranges.iter().map(|range| range.end - range.start).sum::<u64>();
-        let token = encode(unit, u128::from(bytes) * u128::from(unit.block_size()))?;
-        let watch = unit.watches().begin(ranges.clone());
+    /// Makes a token for blocks of a unit. None where the host has no random numbers or there are too many tokens: an initiator's oldest
+    /// makes room for its new one, and no other's.
+    pub fn create(&self, wanted: Wanted<'_, D>, now: Instant) -> Option<RodToken> {
+        let Wanted { owner, rod_type, unit, ranges, watch, timeout } = wanted;
+        let blocks = ranges.iter().map(|range| u128::from(range.end - range.start)).sum::<u128>();
+        let token = encode(unit, rod_type, blocks * u128::from(unit.block_size()))?;
         let mut tokens = self.lock();
         tokens.retain(|entry| entry.expires > now);
-        if tokens.len() >= MOST {
-            tokens.remove(0);
+        let own = tokens.iter().filter(|entry| &*entry.owner == owner).count();
+        if tokens.len() >= MOST || own >= MOST_OF_ONE {
+            let oldest = tokens.iter().position(|entry| &*entry.owner == owner)?;
+            tokens.remove(oldest);
         }
         tokens.push(Entry {
             token: token.clone(),
+            owner: owner.into(),
             unit: Arc::downgrade(unit),
-            ranges,
-            watch,
+            ranges: ranges.into(),
+            watch: Arc::new(watch),
             timeout,
             expires: now + timeout,
         });
@@ -141,7 +151,7 @@ impl<D: BlockDevice> Tokens<D> {
         }
         let unit = entry.unit.upgrade().filter(|_| !entry.watch.has_changed()).ok_or(Useless::Revoked)?;
         entry.expires = now + entry.timeout;
-        Ok(Rod { unit, ranges: entry.ranges.clone(), watch: Arc::clone(&entry.watch) })
+        Ok(Rod { unit, ranges: Arc::clone(&entry.ranges), watch: Arc::clone(&entry.watch) })
     }
 
     /// Forgets a token.
@@ -171,25 +181,33 @@ pub fn header(token: &[u8]) -> (u32, bool) {
     (fields.u32(0), usize::from(fields.u16(6)) == TOKEN_BYTES - 8)
 }
 
-/// A ROD token (SPC-5 5.17.6.4): type, length, identifier, the creator by its NAA designator, bytes represented, and in the extended data
-/// what can't be guessed.
-fn encode<D: BlockDevice>(unit: &LogicalUnit<D>, bytes: u128) -> Option<RodToken> {
-    let mut secret = [0; SECRET.end - SECRET.start];
+/// A generic ROD token (SPC-5 5.17.6.5): its type, an identifier, the creator by its NAA designator, the bytes that it represents, and what
+/// nobody can guess.
+fn encode<D: BlockDevice>(unit: &LogicalUnit<D>, rod_type: u32, bytes: u128) -> Option<RodToken> {
+    let (mut identifier, mut secret) = ([0; 8], [0; SECRET.end - SECRET.start]);
+    getrandom::fill(&mut identifier).ok()?;
     getrandom::fill(&mut secret).ok()?;
+    let naa = unit.config().identity.naa();
     let mut token = Box::new([0; TOKEN_BYTES]);
     let mut put = |at: usize, value: &[u8]| {
         if let Some(place) = token.get_mut(at..at + value.len()) {
             place.copy_from_slice(value);
         }
     };
-    put(0, &rod_type::CHANGE_VULNERABLE.to_be_bytes());
+    put(0, &rod_type.to_be_bytes());
     put(6, &((TOKEN_BYTES - 8) as u16).to_be_bytes());
-    put(8, secret.get(..8)?);
-    put(16, &[0xe4, 0, 0, 0, 1, 3, 0, 8]);
-    put(24, &unit.config().identity.naa());
+    put(8, &identifier);
+    put(16, &[0xe4, 0, 0, 0, 1, 0x03, 0, 8]);
+    put(24, &naa);
     put(45, unit.block_size().to_be_bytes().get(1..)?);
     put(48, &bytes.to_be_bytes());
     put(96, &unit.block_size().to_be_bytes());
+    put(128, &[1, 0x23, 0, 8]); // TARGET DEVICE DESCRIPTOR: association 10b, NAA
+    put(132, &naa);
     put(SECRET.start, &secret);
     Some(RodToken(token))
 }
+
+#[cfg(test)]
+#[path = "tokens_tests.rs"]
+mod tests;

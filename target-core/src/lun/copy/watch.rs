@@ -3,65 +3,79 @@
 use super::super::claim::Claim;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Blocks of one unit that are watched.
-#[derive(Debug)]
-pub struct Watch {
+/// The watches of one unit.
+#[derive(Clone, Default)]
+pub struct Watches(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    count: AtomicUsize,
+    blocks: Mutex<Vec<Arc<Blocks>>>,
+}
+
+struct Blocks {
     ranges: Vec<Range<u64>>,
     changed: AtomicBool,
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Blocks>>> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn retain(&self, keep: impl Fn(&Arc<Blocks>) -> bool) {
+        let mut blocks = self.lock();
+        blocks.retain(keep);
+        self.count.store(blocks.len(), Ordering::SeqCst);
+    }
+}
+
+impl Watches {
+    /// Watches blocks, until what is returned is dropped.
+    pub fn begin(&self, ranges: Vec<Range<u64>>) -> Watch {
+        let blocks = Arc::new(Blocks { ranges, changed: AtomicBool::new(false) });
+        let mut all = self.0.lock();
+        all.push(Arc::clone(&blocks));
+        self.0.count.store(all.len(), Ordering::SeqCst);
+        Watch { all: Arc::downgrade(&self.0), blocks }
+    }
+
+    /// Whether anything is watched.
+    pub fn any(&self) -> bool {
+        self.0.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Something is about to change these blocks. A watch that has seen a change is over.
+    pub fn touch(&self, claim: &Claim) {
+        self.0.retain(|blocks| {
+            let hit = blocks.ranges.iter().any(|range| Claim::Exclusive(range.clone()).conflicts(claim));
+            if hit {
+                blocks.changed.store(true, Ordering::SeqCst);
+            }
+            !hit
+        });
+    }
+}
+
+/// Blocks of one unit that are watched.
+pub struct Watch {
+    all: Weak<Inner>,
+    blocks: Arc<Blocks>,
 }
 
 impl Watch {
     /// Whether one of the blocks may have changed since the watch began.
     pub fn has_changed(&self) -> bool {
-        self.changed.load(Ordering::Acquire)
+        self.blocks.changed.load(Ordering::SeqCst)
     }
 }
 
-/// The watches of one unit.
-#[derive(Default)]
-pub struct Watches {
-    count: AtomicUsize,
-    watches: Mutex<Vec<Arc<Watch>>>,
-}
-
-impl Watches {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Watch>>> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins to watch blocks.
-    pub fn begin(&self, ranges: Vec<Range<u64>>) -> Arc<Watch> {
-        let watch = Arc::new(Watch { ranges, changed: AtomicBool::new(false) });
-        let mut watches = self.lock();
-        watches.push(Arc::clone(&watch));
-        self.count.store(watches.len(), Ordering::SeqCst);
-        watch
-    }
-
-    /// Ends a watch.
-    pub fn end(&self, watch: &Arc<Watch>) {
-        let mut watches = self.lock();
-        watches.retain(|own| !Arc::ptr_eq(own, watch));
-        self.count.store(watches.len(), Ordering::SeqCst);
-    }
-
-    /// Whether anything is watched.
-    pub fn any(&self) -> bool {
-        self.count.load(Ordering::SeqCst) > 0
-    }
-
-    /// Something is about to change these blocks. A watch that has seen that is over.
-    pub fn touch(&self, claim: &Claim) {
-        let mut watches = self.lock();
-        watches.retain(|watch| {
-            let hit = watch.ranges.iter().any(|range| Claim::Exclusive(range.clone()).conflicts(claim));
-            if hit {
-                watch.changed.store(true, Ordering::Release);
-            }
-            !hit
-        });
-        self.count.store(watches.len(), Ordering::SeqCst);
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(all) = self.all.upgrade() {
+            all.retain(|blocks| !Arc::ptr_eq(blocks, &self.blocks));
+        }
     }
 }
