@@ -104,6 +104,7 @@ impl Bench {
             target_name: TARGET.into(),
             portal_group_tag: 1,
             relative_port: 1,
+            proofs: Vec::new(),
         };
         let mut bench = Self {
             connection: Connection::new(Arc::new(config), Arc::new(OneTarget), now),

@@ -242,6 +242,7 @@ pub fn nexus(id: u64) -> Arc<Nexus> {
         target_name: "iqn.2026-12.io.glint:demo".into(),
         portal_group_tag: 1,
         relative_port: 1,
+        proofs: Vec::new(),
     })
 }
 

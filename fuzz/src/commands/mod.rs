@@ -93,6 +93,7 @@ impl<'a> Bench<'a> {
             target_name: "iqn.2026-12.lab:tgt".into(),
             portal_group_tag: 1 + u16::from(port / 128),
             relative_port: 1 + u16::from(port / 128),
+            proofs: Vec::new(),
         });
         self.next_nexus += 1;
         // A session of the same identity is reinstated.

@@ -130,6 +130,7 @@ fn reset<D: BlockDevice>(unit: &LogicalUnit<D>, by: NexusId, condition: Asc) -> 
     unit.modes().reset();
     unit.buffers().clear();
     unit.priorities().clear();
+    unit.operations().reset();
     if condition != asc::BUS_DEVICE_RESET_FUNCTION_OCCURRED {
         // SPC-5 5.2: a hard reset, which a logical unit reset is not.
         unit.clock().reset();
@@ -153,6 +154,7 @@ fn forget_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) -> Vec<Se
     unit.medium().prevent(nexus, false);
     unit.buffers().forget(nexus);
     unit.priorities().set(nexus, 0);
+    unit.operations().forget(nexus);
     aborted
 }
 

@@ -8,6 +8,7 @@ pub mod buffers;
 pub mod claim;
 pub mod clock;
 pub mod condition;
+pub mod copy;
 pub mod identifying;
 pub mod identity;
 mod manage;

@@ -1,5 +1,6 @@
 //! The target device: which units there are, which nexuses, and how a command finds its unit.
 
+use super::copy::CopyManager;
 use super::unit::LogicalUnit;
 use crate::device::BlockDevice;
 use crate::scsi::command::{
@@ -22,12 +23,24 @@ pub struct TargetDevice<D> {
     ports: ArcSwap<BTreeMap<u16, u16>>,
     /// Those that are logged in. Also held while the inventory changes, so that no nexus misses a unit.
     nexuses: Mutex<HashMap<NexusId, Arc<Nexus>>>,
+    copies: Arc<CopyManager<D>>,
 }
 
 impl<D: BlockDevice> TargetDevice<D> {
-    /// A target without units.
+    /// A target without units, alone on its node.
     pub fn new(name: Arc<str>) -> Self {
-        Self { name, units: ArcSwap::default(), ports: ArcSwap::default(), nexuses: Mutex::default() }
+        Self::sharing(name, Arc::default())
+    }
+
+    /// A target without units, with the copy manager of its node.
+    pub fn sharing(name: Arc<str>, copies: Arc<CopyManager<D>>) -> Self {
+        let (units, ports, nexuses) = (ArcSwap::default(), ArcSwap::default(), Mutex::default());
+        Self { name, units, ports, nexuses, copies }
+    }
+
+    /// The copy manager.
+    pub fn copies(&self) -> &Arc<CopyManager<D>> {
+        &self.copies
     }
 
     /// Its iSCSI name.
@@ -51,20 +64,24 @@ impl<D: BlockDevice> TargetDevice<D> {
     pub fn add_unit(&self, number: u16, unit: Arc<LogicalUnit<D>>) -> Option<Arc<LogicalUnit<D>>> {
         let nexuses = self.lock();
         nexuses.values().for_each(|nexus| unit.admit(nexus));
-        self.change_inventory(|units| match units.binary_search_by_key(&number, |(own, _)| *own) {
-            Ok(at) => units.get_mut(at).map(|place| std::mem::replace(&mut place.1, unit)),
-            Err(at) => {
-                units.insert(at, (number, unit));
-                None
-            }
-        })
+        self.copies.unit_added(&self.name, &unit);
+        let replaced =
+            self.change_inventory(|units| match units.binary_search_by_key(&number, |(own, _)| *own) {
+                Ok(at) => units.get_mut(at).map(|place| std::mem::replace(&mut place.1, unit)),
+                Err(at) => {
+                    units.insert(at, (number, unit));
+                    None
+                }
+            });
+        replaced.inspect(|unit| self.copies.unit_removed(&self.name, unit))
     }
 
     /// Takes a unit away and tells every nexus. Tasks that run on it come to their end; see [`LogicalUnit::settled`].
     pub fn remove_unit(&self, number: u16) -> Option<Arc<LogicalUnit<D>>> {
         let _nexuses = self.lock();
         let at = self.units.load().binary_search_by_key(&number, |(own, _)| *own).ok()?;
-        self.change_inventory(|units| Some(units.remove(at).1))
+        let removed = self.change_inventory(|units| Some(units.remove(at).1));
+        removed.inspect(|unit| self.copies.unit_removed(&self.name, unit))
     }
 
     /// SPC-5 6.33: every unit that stays tells that the inventory has changed.
@@ -128,12 +145,14 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
     fn nexus_established(&self, nexus: &Arc<Nexus>) {
         let mut nexuses = self.lock();
         nexuses.insert(nexus.id, Arc::clone(nexus));
+        self.copies.nexus_established(nexus);
         self.units().iter().for_each(|(_, unit)| unit.admit(nexus));
     }
 
     fn nexus_lost(&self, nexus: &Arc<Nexus>) {
         let mut nexuses = self.lock();
         nexuses.remove(&nexus.id);
+        self.copies.nexus_lost(nexus.id);
         self.units().iter().for_each(|(_, unit)| super::manage::lose_nexus(unit, nexus.id));
     }
 }

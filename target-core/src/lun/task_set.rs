@@ -26,6 +26,9 @@ pub enum Abort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sequence(u64);
 
+/// The tag that no task can have: it is reserved (RFC 7143 §11.2.1.8).
+const NO_TAG: TaskTag = TaskTag(u32::MAX);
+
 /// Who a task belongs to and how it wants to run.
 #[derive(Clone, Debug)]
 pub struct Entrant {
@@ -42,6 +45,8 @@ pub struct Entrant {
 struct Entry {
     sequence: u64,
     entrant: Entrant,
+    /// It is no command of this unit but a step of one, maybe of another unit: only its claim counts.
+    step: bool,
     /// Tasks in its way that are still in the set.
     blockers: u32,
     /// The next sequence number at the time when it started.
@@ -54,15 +59,23 @@ impl Entry {
     /// Whether `self` must have left before `other` may start. The answer stays the same as long as `other` has not started.
     fn blocks(&self, other: &Entry) -> bool {
         let conflict = || self.entrant.claim.conflicts(&other.entrant.claim);
+        let started_before = || self.started.is_some_and(|at| at <= other.sequence);
+        // A step waits for nothing but claims that are held and older steps: a command that waits may wait for the very command whose step it
+        // is. Neither holders of claims nor steps ever wait for anything of another unit.
+        if other.step {
+            return (self.step && self.sequence < other.sequence || !self.step && started_before())
+                && conflict();
+        }
+        if self.step {
+            return conflict();
+        }
         let attributes = (self.entrant.attribute, other.entrant.attribute);
         if self.sequence > other.sequence {
             // SAM-5 8.5.4: a head of queue task goes before all that have not started yet.
             return attributes.0 == TaskAttribute::HeadOfQueue;
         }
         match attributes {
-            (_, TaskAttribute::HeadOfQueue) => {
-                self.started.is_some_and(|at| at <= other.sequence) && conflict()
-            }
+            (_, TaskAttribute::HeadOfQueue) => started_before() && conflict(),
             // SAM-5 8.5.3: ordered tasks wait for all older ones, and later ones wait for them.
             (TaskAttribute::HeadOfQueue | TaskAttribute::Ordered, _) | (_, TaskAttribute::Ordered) => true,
             _ => conflict(),
@@ -113,10 +126,22 @@ impl TaskSet {
 
     /// Takes a task in. It has to wait for [`Task::started`] before it does anything.
     pub fn enter(&self, entrant: Entrant) -> Task<'_> {
+        self.admit(entrant, false)
+    }
+
+    /// A step of a command enters the set, for as long as it works on the blocks of its claim; the command itself may be one of another
+    /// unit. Task attributes mean nothing to it, and no function that names a task by its tag finds it. It must not wait for anything else
+    /// while it is in the set.
+    pub fn enter_step(&self, nexus: NexusId, claim: Claim) -> Task<'_> {
+        self.admit(Entrant { nexus, tag: NO_TAG, attribute: TaskAttribute::Simple, claim }, true)
+    }
+
+    fn admit(&self, entrant: Entrant, step: bool) -> Task<'_> {
         let mut inner = self.lock();
         let sequence = inner.next;
         inner.next += 1;
-        let mut entry = Entry { sequence, entrant, blockers: 0, started: None, abort: None, waker: None };
+        let mut entry =
+            Entry { sequence, entrant, step, blockers: 0, started: None, abort: None, waker: None };
         let special = entry.is_special();
         if special || inner.special > 0 || inner.waiting > 0 {
             entry.blockers = inner.present().filter(|other| other.blocks(&entry)).count() as u32;
@@ -270,12 +295,13 @@ impl Task<'_> {
         let Some(entry) = inner.entry(self.slot) else { return };
         let was_special = entry.is_special();
         let claimed = std::mem::replace(&mut entry.entrant.claim, Claim::None);
-        let (sequence, attribute, started) = (entry.sequence, entry.entrant.attribute, entry.started);
+        let (sequence, step) = (entry.sequence, entry.step);
+        let (attribute, started) = (entry.entrant.attribute, entry.started);
         inner.special -=
             usize::from(was_special && !inner.entry(self.slot).is_some_and(|own| own.is_special()));
         // As it was, for the comparison with what it is now.
         let entrant = Entrant { nexus: NexusId(0), tag: TaskTag(0), attribute, claim: claimed };
-        let before = Entry { sequence, entrant, blockers: 0, started, abort: None, waker: None };
+        let before = Entry { sequence, entrant, step, blockers: 0, started, abort: None, waker: None };
         let after = Entry {
             entrant: Entrant { claim: Claim::None, ..before.entrant.clone() },
             waker: None,

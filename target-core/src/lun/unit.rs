@@ -6,6 +6,8 @@ use super::background::{Background, Spawner};
 use super::buffers::Buffers;
 use super::clock::{DeviceClock, HostClock};
 use super::condition::Condition;
+use super::copy::operations::Operations;
+use super::copy::watch::Watches;
 use super::identifying::Identifying;
 use super::identity::Identity;
 use super::medium::Medium;
@@ -43,6 +45,8 @@ pub struct LogicalUnit<D> {
     device: D,
     attentions: Attentions,
     tasks: TaskSet,
+    watches: Watches,
+    operations: Operations,
     reservations: Reservations,
     modes: ModeCell,
     buffers: Buffers,
@@ -67,6 +71,8 @@ impl<D: BlockDevice> LogicalUnit<D> {
             device,
             attentions: Attentions::default(),
             tasks: TaskSet::default(),
+            watches: Watches::default(),
+            operations: Operations::default(),
             reservations: Reservations::default(),
             modes,
             buffers: Buffers::default(),
@@ -156,6 +162,16 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// The task set.
     pub fn tasks(&self) -> &TaskSet {
         &self.tasks
+    }
+
+    /// Who wants to know of changes.
+    pub fn watches(&self) -> &Watches {
+        &self.watches
+    }
+
+    /// Third-party copy commands.
+    pub fn operations(&self) -> &Operations {
+        &self.operations
     }
 
     /// Reservations.

@@ -53,6 +53,17 @@ pub struct Nexus {
     pub portal_group_tag: u16,
     /// RELATIVE TARGET PORT IDENTIFIER of the port, from 1.
     pub relative_port: u16,
+    /// What the target takes as proof that somebody may log in, each by a number that stands for it within this process; none where it
+    /// asks for no proof. The initiator has given one of them.
+    pub proofs: Vec<u64>,
+}
+
+impl Nexus {
+    /// Whether the initiator of this nexus could have `other` too, as far as proofs go: whatever it has proved satisfies that target.
+    pub fn suffices_for(&self, other: &Nexus) -> bool {
+        other.proofs.is_empty()
+            || !self.proofs.is_empty() && self.proofs.iter().all(|proof| other.proofs.contains(proof))
+    }
 }
 
 /// Number of a [`Nexus`].

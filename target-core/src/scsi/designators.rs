@@ -4,6 +4,7 @@ use super::command::Nexus;
 use super::inquiry::push_text;
 use crate::device::BlockDevice;
 use crate::lun::alua::TARGET_PORT_GROUP;
+use crate::lun::identity::Identity;
 use crate::lun::unit::LogicalUnit;
 
 /// CODE SET (SPC-5 table 29).
@@ -31,10 +32,7 @@ pub fn device_identification<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: &Nexu
     let mut body = Vec::with_capacity(256);
     push(&mut body, BINARY, UNIT | NAA, &identity.naa());
     push(&mut body, BINARY, UNIT | EUI_64, &identity.eui64());
-    let mut vendor = Vec::new();
-    push_text(&mut vendor, &identity.vendor, 8);
-    push_text(&mut vendor, &identity.serial, identity.serial.chars().count().min(200));
-    push(&mut body, ASCII, UNIT | T10_VENDOR_ID, &vendor);
+    push(&mut body, ASCII, UNIT | T10_VENDOR_ID, &t10_vendor_id(identity));
     let naa = identity.naa().iter().map(|byte| format!("{byte:02X}")).collect::<String>();
     push(&mut body, UTF_8, UNIT | SCSI_NAME, &name(&format!("naa.{naa}")));
 
@@ -45,6 +43,29 @@ pub fn device_identification<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: &Nexu
     push(&mut body, ISCSI | UTF_8, PORT | SCSI_NAME, &name(&port));
     push(&mut body, ISCSI | UTF_8, TARGET | SCSI_NAME, &name(&nexus.target_name));
     body
+}
+
+/// Whether a designator is one of those that the page tells of the unit itself.
+pub fn identifies<D: BlockDevice>(
+    unit: &LogicalUnit<D>,
+    code_set: u8,
+    designator_type: u8,
+    designator: &[u8],
+) -> bool {
+    let identity = &unit.config().identity;
+    match (code_set, designator_type) {
+        (BINARY, NAA) => designator == identity.naa(),
+        (BINARY, EUI_64) => designator == identity.eui64(),
+        (ASCII, T10_VENDOR_ID) => designator == t10_vendor_id(identity),
+        _ => false,
+    }
+}
+
+fn t10_vendor_id(identity: &Identity) -> Vec<u8> {
+    let mut vendor = Vec::new();
+    push_text(&mut vendor, &identity.vendor, 8);
+    push_text(&mut vendor, &identity.serial, identity.serial.chars().count().min(200));
+    vendor
 }
 
 /// Appends a designation descriptor (SPC-5 7.7.6.1). One that is too long for its length byte is left out.

@@ -80,6 +80,9 @@ async fn serve<D: BlockDevice>(
     let cdb = Fields(command.cdb.as_slice());
     let row = gates::pass(unit, nexus, command.attribute, row, cdb)
         .inspect_err(|fault| clear_told_inventory(target, nexus.id, fault))?;
+    if row.needs.writable && unit.watches().any() {
+        unit.watches().touch(&row.claim(cdb, &command.data_out));
+    }
     let request = Request { target, unit, nexus, command, row, task };
     let result = match &row.handler {
         Handler::Now(handler) => handler(&request),

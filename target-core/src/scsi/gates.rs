@@ -4,7 +4,7 @@
 use super::asc;
 use super::command::{Nexus, TaskAttribute};
 use super::fields::Fields;
-use super::row::{AccessClass, AttentionRule, ReservationClass, Row};
+use super::row::{AccessClass, AttentionRule, Needs, ReservationClass, Row};
 use super::sense::{Fault, Sense, SenseKey, Status};
 use crate::device::BlockDevice;
 use crate::lun::alua::AccessState;
@@ -33,7 +33,7 @@ pub fn pass<D: BlockDevice>(
     form(row, cdb)?;
     access(unit.access_state(), row.access)?;
     unit.condition().check(row.upkeep, row.needs.medium)?;
-    medium(unit, row)?;
+    medium(unit, row.needs)?;
     Ok(row)
 }
 
@@ -53,7 +53,7 @@ fn attentions<D: BlockDevice>(
 }
 
 /// SPC-2 5.5.1, SPC-5 5.14.1, SBC-4 4.17.
-fn reservations<D: BlockDevice>(
+pub fn reservations<D: BlockDevice>(
     unit: &LogicalUnit<D>,
     nexus: &Nexus,
     class: ReservationClass,
@@ -79,7 +79,7 @@ fn form<D: BlockDevice>(row: &Row<D>, cdb: Fields<'_>) -> Result<(), Sense> {
 }
 
 /// SPC-5 5.18.2.5 to 5.18.2.8.
-fn access(state: AccessState, class: AccessClass) -> Result<(), Sense> {
+pub fn access(state: AccessState, class: AccessClass) -> Result<(), Sense> {
     let code = match (state, class) {
         (AccessState::ActiveOptimized | AccessState::ActiveNonOptimized, _)
         | (_, AccessClass::Any)
@@ -91,11 +91,12 @@ fn access(state: AccessState, class: AccessClass) -> Result<(), Sense> {
     Err(Sense::new(SenseKey::NotReady, code))
 }
 
-fn medium<D: BlockDevice>(unit: &LogicalUnit<D>, row: &Row<D>) -> Result<(), Sense> {
-    if row.needs.medium && !unit.medium().is_loaded() {
+/// The medium is there and may be written, as far as a command needs it.
+pub fn medium<D: BlockDevice>(unit: &LogicalUnit<D>, needs: Needs) -> Result<(), Sense> {
+    if needs.medium && !unit.medium().is_loaded() {
         return Err(Sense::new(SenseKey::NotReady, asc::MEDIUM_NOT_PRESENT));
     }
-    if row.needs.writable {
+    if needs.writable {
         if unit.is_read_only() {
             return Err(Sense::new(SenseKey::DataProtect, asc::WRITE_PROTECTED));
         }

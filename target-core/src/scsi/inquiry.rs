@@ -56,10 +56,10 @@ fn standard(device_type: u8, removable: bool, identity: Option<&Identity>) -> Ve
     data.extend_from_slice(&[
         device_type,
         if removable { 0x80 } else { 0 },
-        0x06, // VERSION: SPC-4
-        0x02, // RESPONSE DATA FORMAT; NORMACA and HISUP zero
-        91,   // ADDITIONAL LENGTH
-        0x10, // TPGS: implicit asymmetric access
+        0x06,                                         // VERSION: SPC-4
+        0x02,                                         // RESPONSE DATA FORMAT; NORMACA and HISUP zero
+        91,                                           // ADDITIONAL LENGTH
+        if identity.is_some() { 0x18 } else { 0x10 }, // TPGS: implicit asymmetric access; 3PC
         0,
         0x02, // CMDQUE
     ]);

@@ -21,6 +21,7 @@ pub mod fields;
 
 mod blocks;
 mod compare_and_write;
+pub mod copy;
 mod data_buffer;
 mod designators;
 mod device_fault;
@@ -59,6 +60,7 @@ mod synchronize_cache;
 mod target_port_groups;
 mod test_unit_ready;
 mod timestamp;
+mod third_party_copy;
 mod transport_id;
 mod unmap;
 mod usage;

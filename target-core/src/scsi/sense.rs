@@ -75,6 +75,8 @@ pub struct Sense {
     pub asc: Asc,
     /// INFORMATION field where it is valid (an LBA, an offset).
     pub information: Option<u64>,
+    /// COMMAND-SPECIFIC INFORMATION (the number of a segment).
+    pub command_specific: Option<u32>,
     /// Sense-key specific data.
     pub specific: Option<SenseSpecific>,
 }
@@ -82,7 +84,7 @@ pub struct Sense {
 impl Sense {
     /// Sense data with nothing but key and code.
     pub const fn new(key: SenseKey, asc: Asc) -> Self {
-        Self { key, asc, information: None, specific: None }
+        Self { key, asc, information: None, command_specific: None, specific: None }
     }
 
     /// ILLEGAL REQUEST with this code.
@@ -117,6 +119,13 @@ impl Sense {
     #[must_use]
     pub const fn informing(mut self, information: u64) -> Self {
         self.information = Some(information);
+        self
+    }
+
+    /// With the COMMAND-SPECIFIC INFORMATION field.
+    #[must_use]
+    pub const fn regarding(mut self, command_specific: u32) -> Self {
+        self.command_specific = Some(command_specific);
         self
     }
 

@@ -24,6 +24,7 @@ pub fn render(sense: &Sense, format: SenseFormat) -> SmallVec<[u8; 32]> {
 fn fixed(sense: &Sense) -> SmallVec<[u8; 32]> {
     let information = sense.information.and_then(|value| u32::try_from(value).ok());
     let [i0, i1, i2, i3] = information.unwrap_or(0).to_be_bytes();
+    let [c0, c1, c2, c3] = sense.command_specific.unwrap_or(0).to_be_bytes();
     let [s0, s1, s2] = specific(sense);
     let valid = if information.is_some() { 0x80 } else { 0 };
     smallvec![
@@ -35,10 +36,10 @@ fn fixed(sense: &Sense) -> SmallVec<[u8; 32]> {
         i2,
         i3,
         10, // ADDITIONAL SENSE LENGTH
-        0,
-        0,
-        0,
-        0,
+        c0,
+        c1,
+        c2,
+        c3,
         sense.asc.0,
         sense.asc.1,
         0,
@@ -48,19 +49,23 @@ fn fixed(sense: &Sense) -> SmallVec<[u8; 32]> {
     ]
 }
 
-/// SPC-5 4.4.2, with the information (4.4.2.2) and sense-key specific (4.4.2.4) descriptors.
+/// SPC-5 4.4.2, with the information (4.4.2.2), command-specific information (4.4.2.3) and sense-key specific (4.4.2.4) descriptors.
 fn descriptor(sense: &Sense) -> SmallVec<[u8; 32]> {
     let mut out: SmallVec<[u8; 32]> = smallvec![0x72, sense.key as u8, sense.asc.0, sense.asc.1, 0, 0, 0, 0];
     if let Some(information) = sense.information {
         out.extend_from_slice(&[0x00, 0x0a, 0x80, 0x00]);
         out.extend_from_slice(&information.to_be_bytes());
     }
+    if let Some(command_specific) = sense.command_specific {
+        out.extend_from_slice(&[0x01, 0x0a, 0x00, 0x00]);
+        out.extend_from_slice(&u64::from(command_specific).to_be_bytes());
+    }
     if sense.specific.is_some() {
         out.extend_from_slice(&[0x02, 0x06, 0x00, 0x00]);
         out.extend_from_slice(&specific(sense));
         out.push(0);
     }
-    let additional = out.len() as u8 - 8; // at most 20
+    let additional = out.len() as u8 - 8; // at most 32
     if let Some(length) = out.get_mut(7) {
         *length = additional;
     }

@@ -1,6 +1,7 @@
 //! THE opcode table. Dispatch, the gates and REPORT SUPPORTED OPERATION CODES all derive from it; a command is its file and one row in
 //! the file of its family.
 
+mod copy;
 mod maintenance;
 mod medium;
 mod primary;
@@ -31,7 +32,7 @@ const NONE: Place = (u8::MAX, u8::MAX);
 impl<D: BlockDevice> Table<D> {
     /// Every command, by family; the rows of one operation code stand side by side in one family.
     pub const FAMILIES: &'static [&'static [Row<D>]] =
-        &[Self::PRIMARY, Self::TRANSFER, Self::MEDIUM, Self::MAINTENANCE, Self::RESERVATION];
+        &[Self::PRIMARY, Self::TRANSFER, Self::MEDIUM, Self::MAINTENANCE, Self::RESERVATION, Self::COPY];
 
     /// What most commands without blocks have in common.
     const ANSWER: Row<D> = Row {

@@ -3,7 +3,7 @@
 use super::command::Nexus;
 use super::inquiry::{DISK, push_text};
 use super::sense::Sense;
-use super::{designators, limits};
+use super::{designators, limits, third_party_copy};
 use crate::device::BlockDevice;
 use crate::lun::unit::LogicalUnit;
 use std::marker::PhantomData;
@@ -20,6 +20,7 @@ impl<D: BlockDevice> Pages<D> {
         (0x80, unit_serial_number),
         (0x83, designators::device_identification),
         (0x86, extended_inquiry_data),
+        (0x8f, third_party_copy::third_party_copy),
         (0xb0, block_limits),
         (0xb1, block_device_characteristics),
         (0xb2, logical_block_provisioning),

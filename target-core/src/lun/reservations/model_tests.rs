@@ -159,6 +159,7 @@ impl World {
             target_name: "iqn.2026-12.io.glint:demo".into(),
             portal_group_tag: who.1,
             relative_port: who.1,
+            proofs: Vec::new(),
         });
         self.next_id += 1;
         self.target.nexus_established(&nexus);
