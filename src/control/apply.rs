@@ -12,6 +12,7 @@ use crate::state::StateDir;
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
+use glint_target_core::lun::copy::CopyManager;
 use glint_target_core::lun::target::TargetDevice;
 use std::collections::HashMap;
 use std::io;
@@ -43,6 +44,8 @@ pub struct Control {
     listeners: Listeners<TargetDevice<Device>>,
     /// Where units keep what outlives the process, if that is possible.
     state: Option<StateDir>,
+    /// Copies between all units.
+    copies: Arc<CopyManager<Device>>,
     /// By IQN.
     targets: HashMap<String, OpenTarget>,
 }
@@ -61,7 +64,15 @@ impl Control {
         let listeners = Listeners::new(Arc::clone(&node), workers.clone());
         let backends = BackendContext::new(configured.io_deadline);
         let state = state::open(&config.node.state_dir);
-        Ok(Self { node, backends, workers, listeners, state, targets: HashMap::new() })
+        Ok(Self {
+            node,
+            backends,
+            workers,
+            listeners,
+            state,
+            copies: Arc::default(),
+            targets: HashMap::new(),
+        })
     }
 
     /// The node.
@@ -134,7 +145,7 @@ impl Control {
             let open = self
                 .targets
                 .entry(wanted.iqn.to_string())
-                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared()));
+                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared(), Arc::clone(&self.copies)));
             let changes = open.changes(wanted);
             for number in changes.close {
                 open.close(number, self.node.metrics()).await;
