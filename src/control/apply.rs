@@ -11,6 +11,7 @@ use crate::server::{ListenError, Listeners, Node, Workers};
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
+use glint_target_core::lun::copy::CopyManager;
 use glint_target_core::lun::target::TargetDevice;
 use std::collections::HashMap;
 use std::io;
@@ -42,6 +43,8 @@ pub struct Control {
     listeners: Listeners<TargetDevice<Device>>,
     /// Where units keep what outlives the process.
     state: Store,
+    /// Copies between all units.
+    copies: Arc<CopyManager<Device>>,
     /// By IQN.
     targets: HashMap<String, OpenTarget>,
 }
@@ -60,7 +63,15 @@ impl Control {
         let listeners = Listeners::new(Arc::clone(&node), workers.clone());
         let backends = BackendContext::new(configured.io_deadline);
         let state = Store::open(&config.node.state_dir);
-        Ok(Self { node, backends, workers, listeners, state, targets: HashMap::new() })
+        Ok(Self {
+            node,
+            backends,
+            workers,
+            listeners,
+            state,
+            copies: Arc::default(),
+            targets: HashMap::new(),
+        })
     }
 
     /// The node.
@@ -133,7 +144,7 @@ impl Control {
             let open = self
                 .targets
                 .entry(wanted.iqn.to_string())
-                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared()));
+                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared(), Arc::clone(&self.copies)));
             let changes = open.changes(wanted);
             for number in changes.close {
                 open.close(number, self.node.metrics()).await;

@@ -9,6 +9,7 @@ use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
 use glint_target_core::device::{BlockDevice, DeviceError};
 use glint_target_core::lun::background::Spawner;
+use glint_target_core::lun::copy::CopyManager;
 use glint_target_core::lun::identity::Identity;
 use glint_target_core::lun::memory::{Document, MemoryError};
 use glint_target_core::lun::target::TargetDevice;
@@ -63,8 +64,10 @@ pub(super) struct Changes {
 }
 
 impl OpenTarget {
-    pub(super) fn new(name: Arc<str>) -> Self {
-        let device = ServedDevice { server: TargetDevice::new(name), volumes: ArcSwap::default() };
+    /// A target without units; `copies` is its node's.
+    pub(super) fn new(name: Arc<str>, copies: Arc<CopyManager<Device>>) -> Self {
+        let device =
+            ServedDevice { server: TargetDevice::sharing(name, copies), volumes: ArcSwap::default() };
         Self { device: Arc::new(device), luns: BTreeMap::new() }
     }
 

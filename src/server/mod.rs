@@ -13,6 +13,7 @@ mod limits;
 mod listener;
 mod node;
 mod orders;
+mod proofs;
 mod readiness;
 mod roster;
 mod sessions;

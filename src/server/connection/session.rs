@@ -3,6 +3,7 @@
 use crate::server::catalog::ServedDevice;
 use crate::server::node::Node;
 use crate::server::orders::Orders;
+use crate::server::proofs;
 use crate::server::sessions::{Refusal, SessionHandle};
 use crate::telemetry::VolumeMetrics;
 use glint_target_core::scsi::command::{DeviceServer, Nexus, NexusId};
@@ -65,6 +66,7 @@ impl<S: DeviceServer> Reach<S> {
             target_name: target.name.to_string(),
             portal_group_tag: request.portal_group_tag,
             relative_port: request.relative_port,
+            proofs: proofs::of(&target.auth),
         });
         target.device.server.nexus_established(&nexus);
         Ok(Self { device: Arc::clone(&target.device), nexus })

@@ -8,8 +8,6 @@ use crate::lun::copy::operations::CONCURRENT;
 use crate::lun::copy::tokens::{DEFAULT_TIMEOUT, MAX_TIMEOUT, rod_type};
 use crate::lun::unit::LogicalUnit;
 
-/// CSCD ID of the unit that the command was sent to.
-const OWN_UNIT: u16 = 0xffff;
 /// Bytes of a ROD type descriptor.
 const ROD_TYPE_DESCRIPTOR: usize = 64;
 /// TOKEN_IN, TOKEN_OUT.
@@ -30,7 +28,7 @@ pub fn third_party_copy<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec
         (0x0001, counted_u8(&supported_commands(unit))),
         (0x0004, parameter_data()),
         (0x0008, counted_u8(&limits::DESCRIPTORS)),
-        (0x000c, [&2_u16.to_be_bytes()[..], &OWN_UNIT.to_be_bytes()].concat()),
+        (0x000c, [&2_u16.to_be_bytes()[..], &limits::OWN_UNIT.to_be_bytes()].concat()),
         (0x0106, rod_token_features(unit)),
         (0x0108, supported_rod_types()),
         (0x8001, general_copy_operations()),

@@ -11,8 +11,6 @@ use crate::scsi::{asc, designators};
 pub const LENGTH: usize = 32;
 /// DESCRIPTOR TYPE CODE of the Identification Descriptor CSCD descriptor.
 pub const IDENTIFICATION: u8 = 0xe4;
-/// CSCD DESCRIPTOR ID of the unit that the command was sent to.
-pub const OWN: u16 = 0xffff;
 /// Most bytes of a designator.
 const DESIGNATOR: usize = 20;
 

@@ -13,6 +13,8 @@ pub const SEGMENT_BYTES: u32 = u16::MAX as u32 * 4096;
 pub const GRANULARITY: u8 = 9;
 /// Descriptor type codes that are known, in ascending order.
 pub const DESCRIPTORS: [u8; 2] = [super::segment::BLOCK_TO_BLOCK, super::cscd::IDENTIFICATION];
+/// CSCD DESCRIPTOR ID of the unit that the command was sent to.
+pub const OWN_UNIT: u16 = 0xffff;
 /// MAXIMUM RANGE DESCRIPTORS of POPULATE TOKEN and WRITE USING TOKEN.
 pub const RANGES: u16 = 64;
 /// MAXIMUM BYTES IN BLOCK ROD: what a slow store copies within the patience of an initiator.

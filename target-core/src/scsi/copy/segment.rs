@@ -1,6 +1,7 @@
 //! Segment descriptors: what is copied (SPC-5 6.4.6).
 
 use super::cscd::{self, Cscd};
+use super::limits;
 use super::order::Order;
 use super::transfer::{Origin, Side, Stop, Transfer};
 use crate::device::BlockDevice;
@@ -96,7 +97,7 @@ impl Segment {
         id: u16,
         byte: u16,
     ) -> Result<Reached<D>, Sense> {
-        if id == cscd::OWN {
+        if id == limits::OWN_UNIT {
             return Ok(order.own.clone());
         }
         match cscds.get(usize::from(id)) {
