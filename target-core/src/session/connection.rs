@@ -192,9 +192,9 @@ impl Connection {
     }
 
     /// Answers [`Event::Manage`]. Every command that the function aborted counts as ended from then on.
-    pub fn managed(&mut self, _now: Instant, id: TaskId, outcome: TaskManagementOutcome) {
+    pub fn managed(&mut self, now: Instant, id: TaskId, outcome: TaskManagementOutcome) {
         if let Some((phase, link)) = self.full_feature() {
-            phase.managed(link, id, outcome);
+            phase.managed(link, now, id, outcome);
             phase.conclude_logout(link);
         }
     }

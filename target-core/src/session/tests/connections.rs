@@ -225,6 +225,62 @@ fn task_management_waits_for_the_commands_before_it_on_other_connections() {
     group.silence();
 }
 
+/// Ends all tasks of the unit by way of B; what was said on A is not acknowledged.
+fn fenced() -> Group {
+    let mut group = Group::of(2);
+    let command = group.lead.command();
+    group.send(A, command.clone());
+    let (id, _) = group.executed();
+    group.complete(id);
+    assert_eq!(group.answered(A), [command.initiator_task_tag]);
+    let reset = group.lead.management(5);
+    group.send(B, reset);
+    let (function, _) = group.lead.manage();
+    group.managed(function);
+    assert_eq!(group.heard(B), []);
+    group
+}
+
+/// RFC 7143 §4.2.2.3.3: the response fence.
+#[test]
+fn the_answer_to_a_function_comes_after_the_statuses_of_other_connections() {
+    let mut group = fenced();
+    group.acknowledge(A);
+    assert_eq!(management_response(&mut group, B), 0);
+    // What is acknowledged already needs no question.
+    let reset = group.lead.management(5);
+    group.send(B, reset);
+    let (function, _) = group.lead.manage();
+    group.managed(function);
+    assert_eq!(management_response(&mut group, B), 0);
+    group.silence();
+}
+
+#[test]
+fn a_fence_falls_with_the_connection_that_it_waits_for() {
+    let mut group = fenced();
+    group.part(A);
+    assert_eq!(management_response(&mut group, B), 0);
+    group.silence();
+}
+
+#[test]
+fn a_fence_does_not_stand_for_ever() {
+    let mut group = fenced();
+    assert!(matches!(group.only(A), TargetPdu::NopIn(_)));
+    let asked = group.lead.now;
+    while group.lead.now < asked + std::time::Duration::from_secs(10) {
+        // There, but acknowledging nothing.
+        group.lead.now += std::time::Duration::from_secs(2);
+        let nop = group.lead.nop(b"");
+        group.send(A, nop);
+        group.heard(A);
+        assert_eq!(group.heard(B), []);
+    }
+    group.lead.connection.handle_timeout(group.lead.now);
+    assert_eq!(management_response(&mut group, B), 0);
+}
+
 #[test]
 fn a_task_is_aborted_from_any_connection() {
     let mut group = Group::of(2);
@@ -252,6 +308,9 @@ fn a_cold_reset_ends_all_connections() {
     group.send(C, reset);
     let (function, _) = group.lead.manage();
     group.managed(function);
+    group.acknowledge(A);
+    assert_eq!(group.heard(C), []);
+    group.acknowledge(B);
     assert_eq!(management_response(&mut group, C), 0);
     for leg in [A, B, C] {
         assert_eq!(group.closed(), (leg, CloseReason::TargetReset));

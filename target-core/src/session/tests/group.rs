@@ -2,9 +2,9 @@
 
 use super::bench::{CID, Initiator, TARGET, TSIH, config, good};
 use crate::login::parameters::Offer;
-use crate::pdu::fields::RESERVED_TAG;
+use crate::pdu::fields::{RESERVED_TAG, Serial};
 use crate::pdu::frame::FrameDecoder;
-use crate::pdu::initiator::{InitiatorPdu, LoginRequest};
+use crate::pdu::initiator::{InitiatorPdu, LoginRequest, NopOut};
 use crate::pdu::target::{LoginResponse, Numbering, TargetPdu};
 use crate::scsi::command::TaskManagementOutcome;
 use crate::session::config::ConnectionConfig;
@@ -144,6 +144,22 @@ impl Group {
             other => panic!("expected a response, not {other:?}"),
         };
         self.heard(leg).into_iter().map(tag).collect()
+    }
+
+    /// Answers the ping on a connection, and acknowledges thereby all that was said there.
+    pub(super) fn acknowledge(&mut self, leg: Leg) {
+        let target_transfer_tag = match self.only(leg) {
+            TargetPdu::NopIn(nop) if nop.initiator_task_tag == RESERVED_TAG => nop.target_transfer_tag,
+            other => panic!("expected a ping, not {other:?}"),
+        };
+        let expected = self.ears.get(&leg).and_then(|ear| ear.exp_stat_sn).expect("something was said");
+        let pong = NopOut {
+            initiator_task_tag: RESERVED_TAG,
+            target_transfer_tag,
+            exp_stat_sn: Serial(expected),
+            ..self.lead.nop(b"")
+        };
+        self.send(leg, pong);
     }
 
     pub(super) fn closed(&mut self) -> (Leg, CloseReason) {
