@@ -175,6 +175,12 @@ impl Connection {
         }
     }
 
+    /// Whether the session comes to its end and takes no connection in any more.
+    pub fn is_ending(&self) -> bool {
+        let is_logged_out = matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending);
+        is_logged_out || self.link.is_closing()
+    }
+
     /// The connection that the initiator knows by this CID.
     pub fn leg_of(&self, cid: u16) -> Option<Leg> {
         match &self.phase {
