@@ -24,6 +24,9 @@ impl FullFeature {
     /// wait.
     pub(super) fn raise_fence(&mut self, link: &mut Link, now: Instant, id: TaskId, response: u8) -> bool {
         let Some(own) = self.tasks.get(id).map(|task| task.leg) else { return false };
+        if self.member(own).is_none() {
+            return false;
+        }
         let mut awaited = Vec::new();
         for member in self.members.iter().filter(|member| member.leg != own) {
             let Some(line) = link.line(member.leg).filter(|line| !line.is_closing()) else { continue };
@@ -52,8 +55,14 @@ impl FullFeature {
         }
     }
 
-    /// A connection that has gone acknowledges nothing any more.
+    /// A connection that has gone acknowledges nothing any more, and hears no answers.
     pub(super) fn lower_fences_of(&mut self, link: &mut Link, leg: Leg) {
+        let Self { fences, tasks, .. } = self;
+        for fence in fences {
+            if tasks.get(fence.id).is_none_or(|task| task.leg == leg) {
+                fence.awaited.clear();
+            }
+        }
         self.lower_fences(link, |awaited, _| awaited == leg);
     }
 

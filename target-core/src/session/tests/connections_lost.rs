@@ -6,6 +6,7 @@ use crate::pdu::fields::Serial;
 use crate::pdu::target::TargetPdu;
 use crate::scsi::command::{Outcome, TaskManagement, TaskTag};
 use crate::session::event::{CloseReason, Event, Leg, TaskId};
+use proptest::prelude::*;
 use std::time::Duration;
 
 const A: Leg = Leg::FIRST;
@@ -223,4 +224,116 @@ fn silence_is_excused_while_nothing_is_read() {
         group.lead.connection.handle_timeout(group.lead.now);
     }
     group.silence();
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// On which connection; what; how far from its turn.
+    Send(usize, u8, u32),
+    Complete(usize),
+    Manage,
+    Sleep,
+    Part(usize),
+    Join(u16),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        10 => (any::<usize>(), 0..8_u8, prop_oneof![4 => Just(0), 1 => 0..20_u32])
+            .prop_map(|(leg, what, off)| Step::Send(leg, what, off)),
+        4 => any::<usize>().prop_map(Step::Complete),
+        2 => Just(Step::Manage),
+        1 => Just(Step::Sleep),
+        1 => any::<usize>().prop_map(Step::Part),
+        2 => (0..5_u16).prop_map(Step::Join),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    /// Connections come and go amid anything: numbers stay in order on each, nothing is kept for those that have gone, and once the
+    /// driver has ended what it had the whole window is free.
+    #[test]
+    fn any_sequence_of_comings_and_goings(steps in proptest::collection::vec(any_step(), 0..80)) {
+        let mut group = Group::of(2);
+        let mut legs = vec![A, B];
+        let (mut commands, mut functions) = (Vec::new(), Vec::new());
+        let mut logged_out = false;
+        for step in steps {
+            let some = |nth: usize| legs.get(nth % legs.len().max(1)).copied();
+            match step {
+                Step::Send(nth, what, off) => {
+                    let Some(leg) = some(nth) else { continue };
+                    let before = group.lead.cmd_sn;
+                    group.lead.cmd_sn = before.wrapping_add(off);
+                    match what {
+                        0 | 1 => { let pdu = group.lead.command(); group.send(leg, pdu) }
+                        2 => { let pdu = group.lead.write(100_000); group.send(leg, pdu) }
+                        3 => { let pdu = group.lead.nop(b"?"); group.send(leg, pdu) }
+                        4 => { let pdu = crate::pdu::initiator::NopOut { immediate: false, ..group.lead.nop(b"?") }; group.send(leg, pdu) }
+                        5 => { let pdu = group.lead.management(5); group.send(leg, pdu) }
+                        6 => { let pdu = group.lead.management(2); group.send(leg, pdu) }
+                        _ => {
+                            let cid = CID + u16::from(off as u8 % 3);
+                            let pdu = crate::pdu::initiator::LogoutRequest { cid, ..group.lead.logout(1) };
+                            group.send(leg, pdu);
+                        }
+                    }
+                    // What came too early leaves a gap, which is filled later or never.
+                    let taken = matches!(what, 0 | 1 | 2 | 4) && off == 0;
+                    group.lead.cmd_sn = before.wrapping_add(u32::from(taken));
+                }
+                Step::Complete(nth) if !commands.is_empty() => {
+                    let id = commands.swap_remove(nth % commands.len());
+                    group.complete(id);
+                }
+                Step::Manage => if let Some(id) = functions.pop() { group.managed(id) },
+                Step::Sleep if group.lead.connection.next_timeout().is_some() => { group.lead.sleep(); }
+                Step::Part(nth) if legs.len() > 1 => {
+                    let leg = legs.remove(nth % legs.len());
+                    group.part(leg);
+                }
+                // As the driver does: nobody with the CID of one who is there, or while tasks of one who was go on.
+                Step::Join(nth)
+                    if legs.len() < 4
+                        && group.lead.connection.leg_of(CID + nth).is_none()
+                        && !group.lead.connection.is_ending()
+                        && !group.lead.connection.has_orphans() =>
+                {
+                    legs.push(group.join(CID + nth).0);
+                }
+                _ => {}
+            }
+            for leg in &legs {
+                group.heard(*leg);
+            }
+            while let Some(event) = group.lead.connection.poll_event() {
+                match event {
+                    Event::Execute(id, _) => commands.push(id),
+                    Event::Manage(id, _) => functions.push(id),
+                    Event::Close(leg, _) if legs.len() > 1 => {
+                        legs.retain(|it| *it != leg);
+                        group.part(leg);
+                    }
+                    Event::Close(..) => logged_out = true,
+                    Event::Bind(_) => prop_assert!(false, "bound already"),
+                }
+            }
+            if logged_out {
+                return Ok(());
+            }
+        }
+        commands.into_iter().for_each(|id| group.complete(id));
+        functions.into_iter().for_each(|id| group.managed(id));
+        prop_assert!(!group.lead.connection.has_orphans());
+        // Alone and without tasks: nothing is held.
+        let (last, others) = legs.split_last().expect("the last stays");
+        others.iter().for_each(|leg| group.part(*leg));
+        group.part(*last);
+        prop_assert_eq!(group.lead.connection.gathered(), 0);
+        prop_assert!(!group.lead.connection.has_orphans());
+        let (_, _, numbers) = group.join(CID + 9);
+        prop_assert_eq!(numbers.max_cmd_sn.0.wrapping_sub(numbers.exp_cmd_sn.0).wrapping_add(1), 16);
+    }
 }
