@@ -6,7 +6,7 @@ use glint_target_core::login::parameters::Offer;
 use glint_target_core::session::connection::ConnectionConfig;
 use std::time::Duration;
 
-/// One connection may hold this part of the node's bytes in flight.
+/// One session may hold this part of the node's bytes in flight.
 const SHARE_OF_NODE: usize = 4;
 
 /// Descriptors that are not connections: listeners, volumes, the API, libgfapi's own.
