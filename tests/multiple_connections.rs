@@ -161,7 +161,22 @@ impl Session {
             session.tsih = answer.tsih;
             session.legs.push(leg);
         }
+        session.take_attention();
         session
+    }
+
+    /// Takes what the unit has to tell first.
+    fn take_attention(&mut self) {
+        for _ in 0..8 {
+            let command = self.command(0, 0, 0);
+            self.send(0, &command);
+            match self.legs[0].receive() {
+                Some(TargetPdu::ScsiResponse(response)) if response.status == 0 => return,
+                Some(TargetPdu::ScsiResponse(_)) => {}
+                other => panic!("expected a response, not {other:?}"),
+            }
+        }
+        panic!("the unit does not become ready");
     }
 
     fn log_in(&self, cid: u16) -> (Leg, LoginResponse) {

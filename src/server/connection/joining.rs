@@ -1,5 +1,5 @@
-//! Connections that ask to join a session (RFC 7143 §6.3.1, §6.3.4). They log in on a task of their own; at the end of that the socket moves to
-//! the task of the session, so that nothing of a session is ever shared between threads.
+//! Connections that ask to join a session (RFC 7143 §6.3.1, §6.3.4). They log in on a task of their own; at the end of that the socket
+//! moves to the task of the session, so that nothing of a session is ever shared between threads.
 
 use super::driver::{Driver, End};
 use super::line::Line;
