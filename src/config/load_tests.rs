@@ -46,6 +46,7 @@ level = "info,glint=debug"
 
 [limits]
 max_connections = 10
+connections_per_session = 16
 login_timeout = "5s"
 bytes_in_flight = "64MiB"
 command_window = 32
@@ -92,6 +93,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(config.api, None);
     assert_eq!(config.log, Log { format: LogFormat::Json, level: "info,glint=debug".into() });
     assert_eq!(config.limits.max_connections, 10);
+    assert_eq!(config.limits.connections_per_session, 16);
     assert_eq!(config.limits.login_timeout, Duration::from_secs(5));
     assert_eq!(config.limits.bytes_in_flight, 64 << 20);
     assert_eq!(config.limits.nop_interval, Limits::default().nop_interval);

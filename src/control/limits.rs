@@ -6,7 +6,7 @@ use glint_target_core::login::parameters::Offer;
 use glint_target_core::session::connection::ConnectionConfig;
 use std::time::Duration;
 
-/// One connection may hold this part of the node's bytes in flight.
+/// One session may hold this part of the node's bytes in flight.
 const SHARE_OF_NODE: usize = 4;
 
 /// Descriptors that are not connections: listeners, volumes, the API, libgfapi's own.
@@ -54,7 +54,7 @@ pub(super) fn server_limits(limits: &config::Limits) -> server::Limits {
 
 pub(super) fn connection_config(limits: &config::Limits) -> ConnectionConfig {
     ConnectionConfig {
-        offer: Offer::default(),
+        offer: Offer { max_connections: limits.connections_per_session, ..Offer::default() },
         login_timeout: limits.login_timeout,
         nop_interval: limits.nop_interval,
         nop_timeout: limits.nop_timeout,

@@ -44,7 +44,7 @@ impl NodeBudget {
 
 type Draw = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
 
-/// One connection's account.
+/// The account of a session, with all its connections.
 pub(super) struct Ledger {
     node: NodeBudget,
     limit: usize,

@@ -9,8 +9,8 @@ pub struct Limits {
     pub max_connections: usize,
     /// Sessions at a time; one more is refused with status 0302h.
     pub max_sessions: usize,
-    /// Bytes of commands' data that one connection may hold, from dispatch until its response is written. A command that exceeds
-    /// it alone is run when nothing else is in flight.
+    /// Bytes of commands' data that one connection may hold, or the connections of one session together, from dispatch until its
+    /// response is written. A command that exceeds it alone is run when nothing else is in flight.
     pub bytes_per_connection: usize,
     /// How long a peer may take none of what there is to send.
     pub write_stall: Duration,

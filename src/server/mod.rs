@@ -1,8 +1,8 @@
 //! Sockets, threads and sessions: what surrounds the target core.
 //!
-//! Listeners hand accepted sockets to worker threads, each with a runtime of its own. One task owns a connection: it reads,
-//! feeds the [`Connection`](glint_target_core::session::connection::Connection), runs the commands that this asks for and writes
-//! out what it has to say. Nothing that two connections share is locked on the way of a command; the session registry is
+//! Listeners hand accepted sockets to worker threads, each with a runtime of its own. One task owns a session with its connections:
+//! it reads, feeds the [`Connection`](glint_target_core::session::connection::Connection), runs the commands that this asks for and
+//! writes out what it has to say. Nothing that two sessions share is locked on the way of a command; the session registry is
 //! locked at login and logout, the catalog is a snapshot that is swapped as a whole.
 
 mod budget;

@@ -40,7 +40,7 @@ pub(super) struct Orders {
 /// Who waits to join the session. Looked at only when somebody has knocked.
 #[derive(Default)]
 struct Door {
-    waiting: Vec<Box<Candidate>>,
+    waiting: Vec<Candidate>,
     /// The session has ended.
     is_shut: bool,
 }
@@ -112,14 +112,14 @@ impl Orders {
         if door.is_shut {
             return Err(candidate);
         }
-        door.waiting.push(candidate);
+        door.waiting.push(*candidate);
         drop(door);
         self.give(KNOCK);
         Ok(())
     }
 
     /// Those who have asked.
-    pub(super) fn take_knocking(&self) -> Vec<Box<Candidate>> {
+    pub(super) fn take_knocking(&self) -> Vec<Candidate> {
         if self.flags.load(Ordering::Acquire) & KNOCK == 0 {
             return Vec::new();
         }
@@ -128,7 +128,7 @@ impl Orders {
     }
 
     /// The session ends: who has asked and is not let in is given back, and nobody can ask any more.
-    pub(super) fn shut(&self) -> Vec<Box<Candidate>> {
+    pub(super) fn shut(&self) -> Vec<Candidate> {
         let mut door = self.door();
         door.is_shut = true;
         std::mem::take(&mut door.waiting)

@@ -73,19 +73,21 @@ async fn a_session_that_does_not_end_is_not_replaced() {
 #[tokio::test]
 async fn a_handle_names_a_session_of_its_own_initiator() {
     let sessions = sessions();
-    let (old, _) = bind(&sessions, request("iqn.x:a", 1)).await;
+    let (old, orders) = bind(&sessions, request("iqn.x:a", 1)).await;
     let tsih = old.as_ref().unwrap().tsih();
+    let found = |request: &SessionRequest| sessions.find(request).map(|_| ());
     let unknown = SessionRequest { tsih: tsih + 1, ..request("iqn.x:a", 1) };
-    assert_eq!(bind(&sessions, unknown).await.0.err(), Some(Refusal::NoSuchSession));
+    assert_eq!(found(&unknown), Err(Refusal::NoSuchSession));
     let foreign = SessionRequest { tsih, ..request("iqn.x:b", 1) };
-    assert_eq!(bind(&sessions, foreign).await.0.err(), Some(Refusal::NoSuchSession));
-    let second = SessionRequest { tsih, cid: 2, ..request("iqn.x:a", 1) };
-    assert_eq!(bind(&sessions, second).await.0.err(), Some(Refusal::TooManyConnections));
-    let same = SessionRequest { tsih, ..request("iqn.x:a", 1) };
-    let mut again = Box::pin(bind(&sessions, same));
-    assert!(matches!(futures_util::poll!(&mut again), Poll::Pending));
+    assert_eq!(found(&foreign), Err(Refusal::NoSuchSession));
+    let elsewhere = SessionRequest { tsih, portal_group_tag: 2, ..request("iqn.x:a", 1) };
+    assert_eq!(found(&elsewhere), Err(Refusal::NoSuchSession));
+    let other_port = SessionRequest { tsih, ..request("iqn.x:a", 2) };
+    assert_eq!(found(&other_port), Err(Refusal::NoSuchSession));
+    let own = SessionRequest { tsih, cid: 2, ..request("IQN.x:a", 1) };
+    assert!(Arc::ptr_eq(&sessions.find(&own).unwrap(), &orders));
     drop(old);
-    assert_eq!(again.await.0.unwrap().tsih(), tsih);
+    assert_eq!(found(&own), Err(Refusal::NoSuchSession));
 }
 
 #[tokio::test]
@@ -94,8 +96,11 @@ async fn discovery_sessions_do_not_replace_each_other() {
     let discovery =
         SessionRequest { session_type: SessionType::Discovery, target_name: None, ..request("iqn.x:a", 1) };
     let one = bind(&sessions, discovery.clone()).await.0;
-    let two = bind(&sessions, discovery).await.0;
+    let two = bind(&sessions, discovery.clone()).await.0;
     assert!(one.is_ok() && two.is_ok());
+    // And take in no connection of who knows whom.
+    let joining = SessionRequest { tsih: two.as_ref().unwrap().tsih(), cid: 2, ..discovery };
+    assert_eq!(sessions.find(&joining).err(), Some(Refusal::NoSuchSession));
 }
 
 #[tokio::test]

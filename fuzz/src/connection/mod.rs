@@ -165,10 +165,10 @@ impl Bench {
     /// The driver takes events; the initiator reads.
     fn settle(&mut self, reads: bool) {
         self.driver.poll(&mut self.connection, &mut self.model);
-        if reads || !self.lazy || self.connection.is_closing(Leg::FIRST) {
-            if let Some(queue) = self.connection.transmit(Leg::FIRST) {
-                self.model.received(queue);
-            }
+        if (reads || !self.lazy || self.connection.is_closing(Leg::FIRST))
+            && let Some(queue) = self.connection.transmit(Leg::FIRST)
+        {
+            self.model.received(queue);
         }
         if let Some(agreed) = self.connection.parameters(Leg::FIRST) {
             self.model.logged_in(agreed);

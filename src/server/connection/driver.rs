@@ -81,7 +81,7 @@ pub(super) struct Driver<S: DeviceServer, F> {
     /// Connections that are to be closed while others go on.
     pub(super) parting: Vec<(Leg, CloseReason)>,
     /// Connections that wait to join.
-    pub(super) joining: Vec<Box<Candidate>>,
+    pub(super) joining: Vec<Candidate>,
     pub(super) span: tracing::Span,
 }
 
@@ -89,7 +89,10 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     /// Takes turns until nothing is left to do now. Ready when the connection has come to its end.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.orders.register(cx.waker());
-        self.lines.iter().filter_map(Line::orders).for_each(|orders| orders.register(cx.waker()));
+        let others = self.lines.iter().filter_map(Line::orders);
+        others
+            .chain(self.joining.iter().map(Candidate::orders))
+            .for_each(|orders| orders.register(cx.waker()));
         for _ in 0..MOST_TURNS {
             match self.turn(cx) {
                 Ok(true) => {}
@@ -173,22 +176,29 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         if self.orders.is_any() {
             let orders = Arc::clone(&self.orders);
             self.joining.extend(orders.take_knocking());
-            self.follow(&orders, Leg::FIRST, now)?;
+            if let Some(why) = orders.dismissal() {
+                return Err(End::Dismissed(why));
+            }
+            self.drain(&orders, Leg::FIRST, now)?;
         }
-        for at in 0..self.lines.len() {
-            let own = self.lines.get(at).and_then(|line| Some((line.leg, line.orders()?)));
-            if let Some((leg, orders)) = own.filter(|(_, orders)| orders.is_any()) {
-                let orders = Arc::clone(orders);
-                self.follow(&orders, leg, now)?;
+        let mut at = 0;
+        while let Some(line) = self.lines.get(at) {
+            let leg = line.leg;
+            at += 1;
+            let Some(orders) = line.orders().filter(|orders| orders.is_any()).cloned() else { continue };
+            match orders.dismissal() {
+                // What is said to one connection is not said to the session.
+                Some(why) => {
+                    at -= 1;
+                    self.lose(at, End::Dismissed(why), now)?;
+                }
+                None => self.drain(&orders, leg, now)?,
             }
         }
         Ok(())
     }
 
-    fn follow(&mut self, orders: &Orders, leg: Leg, now: Instant) -> Result<(), End> {
-        if let Some(why) = orders.dismissal() {
-            return Err(End::Dismissed(why));
-        }
+    fn drain(&mut self, orders: &Orders, leg: Leg, now: Instant) -> Result<(), End> {
         if orders.take_drain() {
             if self.commands.session().and_then(BoundSession::reach).is_none() {
                 return Err(End::Dismissed(Dismissal::Cut));

@@ -1,5 +1,5 @@
-//! Connections that ask to join a session (RFC 7143 §6.3.1, §6.3.4). They log in on a task of their own; at the end of that the socket moves to
-//! the task of the session, so that nothing of a session is ever shared between threads.
+//! Connections that ask to join a session (RFC 7143 §6.3.1, §6.3.4). They log in on a task of their own; at the end of that the socket
+//! moves to the task of the session, so that nothing of a session is ever shared between threads.
 
 use super::driver::{Driver, End};
 use super::line::Line;
@@ -45,6 +45,10 @@ impl Candidate {
         Ok(Self { socket, input, connection, request, enrolment, span, since: Instant::now() })
     }
 
+    pub(super) fn orders(&self) -> &Arc<Orders> {
+        &self.enrolment.orders
+    }
+
     /// Refuses the login.
     pub(super) async fn turn_away<S>(self, node: Arc<Node<S>>, refusal: Refusal, patience: Duration) {
         let Self { socket, mut connection, enrolment, span, .. } = self;
@@ -86,7 +90,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
                     self.joining.push(candidate);
                     continue;
                 }
-                Judgement::Admit => self.let_in(*candidate, now),
+                Judgement::Admit => self.let_in(candidate, now),
                 Judgement::Refuse(refusal) => {
                     let node = Arc::clone(&self.node);
                     tokio::spawn(candidate.turn_away(node, refusal, self.limits.goodbye));
@@ -98,6 +102,12 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     }
 
     fn judge(&mut self, candidate: &Candidate, now: Instant) -> Judgement {
+        if self.connection.is_ending() {
+            return Judgement::Refuse(Refusal::NoSuchSession);
+        }
+        if candidate.orders().dismissal().is_some() {
+            return Judgement::Refuse(Refusal::StillEnding);
+        }
         let Some(session) = self.connection.session() else { return Judgement::Wait };
         let most = usize::from(session.parameters.max_connections);
         // RFC 7143 §6.3.4: a login with the CID of a connection logs that one out, whatever state it is in.

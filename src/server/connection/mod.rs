@@ -43,7 +43,8 @@ pub(super) struct Accepted<S> {
     pub(super) limits: Arc<Limits>,
 }
 
-/// Serves a connection, and once it is logged in the others that join its session, to their end, and after that its commands to theirs. To be called inside the runtime that is to serve it.
+/// Serves a connection, and once it is logged in the others that join its session, to their end, and after that the commands to theirs.
+/// To be called inside the runtime that is to serve it.
 pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
     let Accepted { node, socket, peer, local, tag, enrolment, limits } = accepted;
     let span = tracing::info_span!(

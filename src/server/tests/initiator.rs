@@ -19,10 +19,14 @@ pub(super) struct Initiator {
     pub(super) socket: TcpStream,
     decoder: FrameDecoder,
     input: BytesMut,
-    cmd_sn: u32,
-    next_tag: u32,
+    pub(super) cmd_sn: u32,
+    pub(super) next_tag: u32,
     /// The names have been sent.
     named: bool,
+    /// What the login asks for.
+    pub(super) tsih: u16,
+    pub(super) cid: u16,
+    pub(super) max_connections: u16,
 }
 
 impl Initiator {
@@ -31,7 +35,17 @@ impl Initiator {
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.set_write_timeout(Some(PATIENCE)).unwrap();
         let decoder = FrameDecoder::new(1 << 24);
-        Self { socket, decoder, input: BytesMut::new(), cmd_sn: 1, next_tag: 1, named: false }
+        Self {
+            socket,
+            decoder,
+            input: BytesMut::new(),
+            cmd_sn: 1,
+            next_tag: 1,
+            named: false,
+            tsih: 0,
+            cid: 0,
+            max_connections: 8,
+        }
     }
 
     /// A session that is logged in.
@@ -70,9 +84,10 @@ impl Initiator {
     }
 
     fn login_request(&self, isid: u8, transit: bool) -> InitiatorPdu {
-        let text = concat!(
-            "InitiatorName=iqn.2026-12.test:initiator\0SessionType=Normal\0TargetName=iqn.2026-12.test:target\0",
-            "InitialR2T=No\0ImmediateData=Yes\0MaxRecvDataSegmentLength=262144\0"
+        let text = format!(
+            "InitiatorName=iqn.2026-12.test:initiator\0SessionType=Normal\0TargetName=iqn.2026-12.test:target\0\
+             InitialR2T=No\0ImmediateData=Yes\0MaxRecvDataSegmentLength=262144\0MaxConnections={}\0",
+            self.max_connections
         );
         InitiatorPdu::Login(LoginRequest {
             transit,
@@ -82,12 +97,12 @@ impl Initiator {
             version_max: 0,
             version_min: 0,
             isid: Isid([0x80, 0, 0, 0, 0, isid]),
-            tsih: 0,
+            tsih: self.tsih,
             initiator_task_tag: 0,
-            cid: 0,
+            cid: self.cid,
             cmd_sn: Serial(self.cmd_sn),
             exp_stat_sn: Serial(0),
-            data: Bytes::from_static(text.as_bytes()),
+            data: text.into(),
         })
     }
 
@@ -132,14 +147,42 @@ impl Initiator {
         self.status(tag).0
     }
 
+    /// Writes what the target asks for; gives the status.
+    pub(super) fn write_as_asked(&mut self, length: u32) -> u8 {
+        let tag = self.next_tag;
+        self.send_write_command(length, true);
+        loop {
+            match self.receive() {
+                Some(TargetPdu::ReadyToTransfer(r2t)) => {
+                    assert_eq!(r2t.initiator_task_tag, tag);
+                    let data = vec![0; r2t.desired_length as usize];
+                    let InitiatorPdu::DataOut(pdu) = data_out(tag, r2t.buffer_offset, data, true) else {
+                        continue;
+                    };
+                    let target_transfer_tag = r2t.target_transfer_tag;
+                    self.send(InitiatorPdu::DataOut(DataOut { target_transfer_tag, ..pdu }));
+                }
+                Some(TargetPdu::ScsiResponse(response)) => {
+                    assert_eq!(response.initiator_task_tag, tag);
+                    return response.status;
+                }
+                other => panic!("neither R2T nor response: {other:?}"),
+            }
+        }
+    }
+
     fn send_write(&mut self, length: u32) {
+        self.send_write_command(length, false);
+    }
+
+    fn send_write_command(&mut self, length: u32, is_final: bool) {
         let (tag, cmd_sn) = (self.next_tag, Serial(self.cmd_sn));
         self.next_tag += 1;
         self.cmd_sn += 1;
         // A connection that is closed is noticed by what follows.
         let _ = self.try_send(InitiatorPdu::ScsiCommand(ScsiCommand {
             immediate: false,
-            is_final: false,
+            is_final,
             read: false,
             write: true,
             attribute: TaskAttribute::Simple,
@@ -162,13 +205,18 @@ impl Initiator {
     }
 
     pub(super) fn logout(&mut self) {
+        self.log_out(0, self.cid);
+    }
+
+    /// With a reason, of the connection with this CID if it is for one.
+    pub(super) fn log_out(&mut self, reason: u8, cid: u16) {
         let cmd_sn = Serial(self.cmd_sn);
         self.cmd_sn += 1;
         self.send(InitiatorPdu::Logout(LogoutRequest {
             immediate: false,
-            reason: 0,
+            reason,
             initiator_task_tag: 0xffff,
-            cid: 0,
+            cid,
             cmd_sn,
             exp_stat_sn: Serial(0),
         }));

@@ -1,5 +1,6 @@
 //! Whole connections over loopback sockets: what peers may do to a node, and what it lets them.
 
+mod connections;
 mod initiator;
 mod stage;
 

@@ -102,7 +102,7 @@ impl Stage {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let connection = ConnectionConfig {
-            offer: Offer::default(),
+            offer: Offer { max_connections: 4, ..Offer::default() },
             login_timeout,
             nop_interval: Duration::from_secs(60),
             nop_timeout: Duration::from_secs(60),

@@ -175,6 +175,12 @@ impl Connection {
         }
     }
 
+    /// Whether the session comes to its end and takes no connection in any more.
+    pub fn is_ending(&self) -> bool {
+        let is_logged_out = matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending);
+        is_logged_out || self.link.is_closing()
+    }
+
     /// The connection that the initiator knows by this CID.
     pub fn leg_of(&self, cid: u16) -> Option<Leg> {
         match &self.phase {
@@ -192,9 +198,9 @@ impl Connection {
     }
 
     /// Answers [`Event::Manage`]. Every command that the function aborted counts as ended from then on.
-    pub fn managed(&mut self, _now: Instant, id: TaskId, outcome: TaskManagementOutcome) {
+    pub fn managed(&mut self, now: Instant, id: TaskId, outcome: TaskManagementOutcome) {
         if let Some((phase, link)) = self.full_feature() {
-            phase.managed(link, id, outcome);
+            phase.managed(link, now, id, outcome);
             phase.conclude_logout(link);
         }
     }

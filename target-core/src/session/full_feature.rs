@@ -2,6 +2,7 @@
 
 use super::config::ConnectionConfig;
 use super::event::{CloseReason, Leg, SessionRequest, SessionType, TaskId};
+use super::fence::Fence;
 use super::gaps::Gaps;
 use super::keepalive::Alarm;
 use super::link::{Line, Link};
@@ -41,6 +42,7 @@ pub(super) struct FullFeature {
     pub(super) early_data: usize,
     departed: VecDeque<u32>,
     pub(super) gaps: Gaps,
+    pub(super) fences: Vec<Fence>,
     /// The initiator logs the whole session out.
     pub(super) is_ending: bool,
 }
@@ -100,6 +102,7 @@ impl FullFeature {
             early_data: 0,
             departed: VecDeque::new(),
             gaps: Gaps::new(&session.parameters),
+            fences: Vec::new(),
             is_ending: false,
             config,
             session,
@@ -117,6 +120,9 @@ impl FullFeature {
     /// Takes a PDU.
     pub(super) fn receive(&mut self, link: &mut Link, now: Instant, received: Received) {
         let Received { leg, header, pdu } = received;
+        if self.members.len() > 1 {
+            self.acknowledge(link, leg, &pdu);
+        }
         match numbered(&pdu) {
             Some((true, _)) => {
                 self.dispatch(link, now, Received { leg, header, pdu }, Place::Immediate);
@@ -370,13 +376,19 @@ impl FullFeature {
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let timers = |member: &Member| [member.keepalive.next_timeout(), member.farewell.next_timeout()];
-        self.members.iter().flat_map(timers).chain([self.gaps.next_timeout()]).flatten().min()
+        self.members
+            .iter()
+            .flat_map(timers)
+            .chain([self.gaps.next_timeout(), self.next_fence()])
+            .flatten()
+            .min()
     }
 
     pub(super) fn handle_timeout(&mut self, link: &mut Link, now: Instant) {
         if self.gaps.next_timeout().is_some_and(|due| due <= now) {
             return link.close_all(CloseReason::CommandsLost);
         }
+        self.lower_fences_of_old(link, now);
         let legs: Vec<_> = self.members.iter().map(|member| member.leg).collect();
         for leg in legs {
             self.member_timeout(link, now, leg);
@@ -400,16 +412,25 @@ impl FullFeature {
         match keepalive.alarm(now) {
             None => {}
             Some(Alarm::Gone) => link.close(CloseReason::NopTimeout),
-            Some(Alarm::Ask(target_transfer_tag)) => {
-                let ping = NopIn {
-                    lun: LunAddress::default(),
-                    initiator_task_tag: RESERVED_TAG,
-                    target_transfer_tag,
-                    data: Bytes::new(),
-                };
-                link.send(&self.window, &TargetPdu::NopIn(ping));
-            }
+            Some(Alarm::Ask(tag)) => self.send_ping(link, tag),
         }
+    }
+
+    /// Asks the initiator for a sign of life on the connection at hand.
+    pub(super) fn ping(&mut self, link: &mut Link, now: Instant) {
+        if let Some(tag) = self.member_mut(link.leg()).and_then(|member| member.keepalive.ask(now)) {
+            self.send_ping(link, tag);
+        }
+    }
+
+    fn send_ping(&self, link: &mut Link, target_transfer_tag: u32) {
+        let ping = NopIn {
+            lun: LunAddress::default(),
+            initiator_task_tag: RESERVED_TAG,
+            target_transfer_tag,
+            data: Bytes::new(),
+        };
+        link.send(&self.window, &TargetPdu::NopIn(ping));
     }
 
     /// Nothing was read, so nobody was silent.

@@ -58,17 +58,22 @@ impl Keepalive {
         }
     }
 
+    /// Asks before it is due, unless an answer is awaited already.
+    pub(super) fn ask(&mut self, now: Instant) -> Option<u32> {
+        if self.asked.is_some() {
+            return None;
+        }
+        self.asked = Some(now);
+        // Below 2^31, so never the reserved tag.
+        self.last_tag = (self.last_tag + 1) & (u32::MAX >> 1);
+        Some(self.last_tag)
+    }
+
     /// What is due by now, if anything.
     pub(super) fn alarm(&mut self, now: Instant) -> Option<Alarm> {
         if self.next_timeout().is_none_or(|due| now < due) {
             return None;
         }
-        if self.asked.is_some() {
-            return Some(Alarm::Gone);
-        }
-        self.asked = Some(now);
-        // Below 2^31, so never the reserved tag.
-        self.last_tag = (self.last_tag + 1) & (u32::MAX >> 1);
-        Some(Alarm::Ask(self.last_tag))
+        Some(self.ask(now).map_or(Alarm::Gone, Alarm::Ask))
     }
 }

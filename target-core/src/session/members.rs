@@ -13,6 +13,7 @@ use super::tasks::{CommandTask, Stage, Task};
 use crate::login::TextPhase;
 use crate::login::catalog::Catalog;
 use crate::login::parameters::Parameters;
+use crate::pdu::fields::Serial;
 use crate::scsi::command::{TaskManagement, TaskTag};
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,6 +29,8 @@ pub(super) struct Member {
     pub(super) retention: Retention,
     pub(super) text: TextPhase,
     pub(super) keepalive: Keepalive,
+    /// ExpStatSN, as last heard; noted only while there are other connections, for [fences](super::fence).
+    pub(super) acknowledged: Option<Serial>,
 }
 
 impl Member {
@@ -47,6 +50,7 @@ impl Member {
             retention: Retention::default(),
             text: TextPhase::new(catalog, request),
             keepalive: Keepalive::new(config, now),
+            acknowledged: None,
         }
     }
 }
@@ -109,6 +113,7 @@ impl FullFeature {
         }
         self.members.retain(|member| member.leg != leg);
         self.gaps.connection_went();
+        self.lower_fences_of(link, leg);
         self.run_unblocked(link);
         self.solicit(link);
         self.conclude_logout(link);

@@ -13,6 +13,7 @@ mod command;
 mod conditions;
 mod data_in;
 mod data_out;
+mod fence;
 mod full_feature;
 mod gaps;
 mod keepalive;

@@ -13,6 +13,7 @@ use crate::pdu::initiator::TaskManagementRequest;
 use crate::pdu::target::{TargetPdu, TaskManagementResponse};
 use crate::scsi::command::{TaskManagement, TaskManagementOutcome, TaskTag};
 use crate::scsi::lun_address::LunAddress;
+use std::time::Instant;
 
 /// Responses (RFC 7143 §11.6.1, RFC 7144 §4.2).
 const FUNCTION_COMPLETE: u8 = 0;
@@ -224,7 +225,13 @@ impl FullFeature {
     }
 
     /// The driver has carried a function out.
-    pub(super) fn managed(&mut self, link: &mut Link, id: TaskId, outcome: TaskManagementOutcome) {
+    pub(super) fn managed(
+        &mut self,
+        link: &mut Link,
+        now: Instant,
+        id: TaskId,
+        outcome: TaskManagementOutcome,
+    ) {
         let Some(Task { work: Work::Management(management), .. }) = self.tasks.get(id) else { return };
         let &ManagementTask { function, last_turn } = management;
         let response = match outcome {
@@ -238,9 +245,19 @@ impl FullFeature {
         if outcome == TaskManagementOutcome::Complete {
             self.forget_aborted(Scope::of(function), last_turn);
         }
+        let affects_many = matches!(Scope::of(function), Scope::Unit(_) | Scope::Everything);
+        if !(affects_many && self.raise_fence(link, now, id, response)) {
+            self.answer_management(link, id, response);
+        }
+    }
+
+    /// Answers a function that was carried out.
+    pub(super) fn answer_management(&mut self, link: &mut Link, id: TaskId, response: u8) {
+        let Some(Task { work: Work::Management(management), .. }) = self.tasks.get(id) else { return };
+        let function = management.function;
         self.finish_management(link, id, response);
         // RFC 7143 §11.5.1: after a cold reset all connections end.
-        if (function, outcome) == (TaskManagement::TargetColdReset, TaskManagementOutcome::Complete) {
+        if (function, response) == (TaskManagement::TargetColdReset, FUNCTION_COMPLETE) {
             link.close_all(CloseReason::TargetReset);
         }
     }

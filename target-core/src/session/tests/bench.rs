@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 pub(super) const TARGET: &str = "iqn.2026-12.lab:tgt";
 pub(super) const CID: u16 = 9;
-const TSIH: u16 = 77;
+pub(super) const TSIH: u16 = 77;
 const LOGIN_TAG: u32 = 0x1234;
 
 /// One target that lets everyone in.

@@ -1,8 +1,12 @@
-//! A whole connection against an initiator, in virtual time.
+//! A whole session against an initiator, in virtual time.
 
 mod bad_input;
 mod bench;
+mod connections;
+mod connections_lost;
 mod data_out_errors;
+mod group;
+mod interleaving;
 mod login;
 mod logout;
 mod numbering;
