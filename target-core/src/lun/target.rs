@@ -135,7 +135,7 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
             return dispatch::run(self, &unit, nexus, &command).await;
         }
         let numbers: Vec<u16> = self.units.load().iter().map(|(number, _)| *number).collect();
-        Outcome::Done(no_unit::answer(&command, kind, &numbers))
+        Outcome::Done(no_unit::answer::<D>(&command, &no_unit::Place { kind, nexus, units: &numbers }))
     }
 
     async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {

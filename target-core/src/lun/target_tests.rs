@@ -116,14 +116,30 @@ fn where_no_unit_is() {
 fn the_well_known_unit() {
     let bench = Bench::new();
     let lun = LunAddress::REPORT_LUNS;
-    assert_eq!(at(&bench, lun, &[0x12, 0, 0, 0, 96, 0]).data_in.to_bytes()[0], 0x1e);
-    assert_eq!(at(&bench, lun, &[0x12, 1, 0, 0, 96, 0]).data_in.to_bytes()[..], [0x1e, 0, 0, 1, 0]);
-    assert_eq!(at(&bench, lun, &REPORT_LUNS).data_in.len(), 16);
+    let mut standard = b"\x1e\0\x06\x02\x5b\x30\0\x02GLINT   Block volume    0.1 ".to_vec();
+    standard.resize(58, 0);
+    standard.extend_from_slice(&[0x00, 0xa0, 0x09, 0x60, 0x04, 0x60, 0x05, 0xc0]);
+    standard.resize(96, 0);
+    let data = |cdb: &[u8]| at(&bench, lun, cdb).data_in.to_bytes();
+    assert_eq!(data(&[0x12, 0, 0, 0, 255, 0]), standard);
+    assert_eq!(data(&[0x12, 1, 0, 0, 96, 0])[..], [0x1e, 0, 0, 2, 0, 0x83]);
+    let mut names = vec![0x1e, 0x83, 0, 88, 0x51, 0x94, 0, 4, 0, 0, 0, 1, 0x51, 0x95, 0, 4, 0, 0, 0, 1];
+    names.extend_from_slice(b"\x53\x98\0\x24iqn.2026-12.io.glint:demo,t,0x0001\0\0");
+    names.extend_from_slice(b"\x53\xa8\0\x1ciqn.2026-12.io.glint:demo\0\0\0");
+    assert_eq!(data(&[0x12, 1, 0x83, 0, 255, 0]), names);
+    assert_eq!(data(&REPORT_LUNS).len(), 16);
     assert_eq!(at(&bench, lun, &TUR).status, Status::Good);
-    assert_eq!(
-        sense_of(&at(&bench, lun, &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
-        Some((SenseKey::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE))
-    );
+    assert_eq!(data(&[0x03, 1, 0, 0, 255, 0])[..], [0x72, 0, 0, 0, 0, 0, 0, 0]);
+    for (cdb, code) in [
+        (&[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], asc::INVALID_COMMAND_OPERATION_CODE),
+        (&[], asc::INVALID_COMMAND_OPERATION_CODE),
+        (&[0x12, 1, 0x80, 0, 255, 0], asc::INVALID_FIELD_IN_CDB),
+        (&[0x12, 2, 0, 0, 255, 0], asc::INVALID_FIELD_IN_CDB),
+        (&[0, 0, 0, 0, 0, 4], asc::INVALID_FIELD_IN_CDB),
+        (&[0, 0, 0, 0, 0], asc::INVALID_FIELD_IN_CDB),
+    ] {
+        assert_eq!(sense_of(&at(&bench, lun, cdb)), Some((SenseKey::IllegalRequest, code)), "{cdb:x?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::command::Nexus;
 use super::inquiry::push_text;
+use super::request::Request;
 use crate::device::BlockDevice;
 use crate::lun::alua::TARGET_PORT_GROUP;
 use crate::lun::identity::Identity;
@@ -27,8 +28,8 @@ const PORT_GROUP: u8 = 5;
 const SCSI_NAME: u8 = 8;
 
 /// The body of the page.
-pub fn device_identification<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: &Nexus) -> Vec<u8> {
-    let identity = &unit.config().identity;
+pub fn device_identification<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
+    let identity = &request.unit.config().identity;
     let mut body = Vec::with_capacity(256);
     push(&mut body, BINARY, UNIT | NAA, &identity.naa());
     push(&mut body, BINARY, UNIT | EUI_64, &identity.eui64());
@@ -36,11 +37,16 @@ pub fn device_identification<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: &Nexu
     let naa = identity.naa().iter().map(|byte| format!("{byte:02X}")).collect::<String>();
     push(&mut body, UTF_8, UNIT | SCSI_NAME, &name(&format!("naa.{naa}")));
 
+    body.extend(port_and_target(request.nexus));
+    body
+}
+
+/// What is told of the port and the target through which a nexus came, be it to a unit or to a well-known one.
+pub fn port_and_target(nexus: &Nexus) -> Vec<u8> {
+    let mut body = Vec::with_capacity(128);
     push(&mut body, ISCSI | BINARY, PORT | RELATIVE_TARGET_PORT, &low_half(nexus.relative_port));
     push(&mut body, ISCSI | BINARY, PORT | PORT_GROUP, &low_half(TARGET_PORT_GROUP));
-    // RFC 7143 §4.4.1: target port name and target name.
-    let port = format!("{},t,0x{:04x}", nexus.target_name, nexus.portal_group_tag);
-    push(&mut body, ISCSI | UTF_8, PORT | SCSI_NAME, &name(&port));
+    push(&mut body, ISCSI | UTF_8, PORT | SCSI_NAME, &port_name(&nexus.target_name, nexus.portal_group_tag));
     push(&mut body, ISCSI | UTF_8, TARGET | SCSI_NAME, &name(&nexus.target_name));
     body
 }
@@ -66,6 +72,26 @@ fn t10_vendor_id(identity: &Identity) -> Vec<u8> {
     push_text(&mut vendor, &identity.vendor, 8);
     push_text(&mut vendor, &identity.serial, identity.serial.chars().count().min(200));
     vendor
+}
+
+/// The body of SCSI Ports, VPD page 88h (SPC-5 7.7.16): all target ports by their names; there is no initiator port.
+pub fn scsi_ports<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (relative_port, portal_group_tag) in request.target.ports(request.nexus) {
+        let mut names = Vec::new();
+        let name = port_name(&request.nexus.target_name, portal_group_tag);
+        push(&mut names, ISCSI | UTF_8, PORT | SCSI_NAME, &name);
+        let [port_high, port_low] = relative_port.to_be_bytes();
+        let [length_high, length_low] = (names.len() as u16).to_be_bytes(); // one designator: at most 259
+        body.extend_from_slice(&[0, 0, port_high, port_low, 0, 0, 0, 0, 0, 0, length_high, length_low]);
+        body.extend(names);
+    }
+    body
+}
+
+/// RFC 7143 §4.4.1: the name of a target port.
+fn port_name(target: &str, portal_group_tag: u16) -> Vec<u8> {
+    name(&format!("{target},t,0x{portal_group_tag:04x}"))
 }
 
 /// Appends a designation descriptor (SPC-5 7.7.6.1). One that is too long for its length byte is left out.

@@ -65,7 +65,7 @@ pub fn reservations<D: BlockDevice>(
 }
 
 /// The CDB is long enough, and no bit is set that the command has no use for (SPC-5 4.2.1).
-fn form<D: BlockDevice>(row: &Row<D>, cdb: Fields<'_>) -> Result<(), Sense> {
+pub fn form<D: BlockDevice>(row: &Row<D>, cdb: Fields<'_>) -> Result<(), Sense> {
     if cdb.0.len() < row.usage.len() {
         return Err(Sense::invalid_field_in_cdb(cdb.0.len() as u16, 7));
     }

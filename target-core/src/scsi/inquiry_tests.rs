@@ -10,10 +10,10 @@ fn page(bench: &Bench, code: u8) -> Vec<u8> {
 
 #[test]
 fn standard() {
-    let mut want = vec![0x00, 0x00, 0x06, 0x02, 91, 0x10, 0x00, 0x02];
+    let mut want = vec![0x00, 0x00, 0x06, 0x02, 91, 0x30, 0x00, 0x02];
     want.extend_from_slice(b"GLINT   Block volume    0.1 ");
     want.resize(58, 0);
-    want.extend_from_slice(&[0x00, 0xa0, 0x09, 0x60, 0x04, 0x60, 0x04, 0xc0]);
+    want.extend_from_slice(&[0x00, 0xa0, 0x09, 0x60, 0x04, 0x60, 0x05, 0xc0, 0x04, 0xc0, 0x06, 0x00]);
     want.resize(96, 0);
     let bench = Bench::new();
     assert_eq!(bench.good(&[0x12, 0, 0, 2, 0, 0], &[]), want);
@@ -40,7 +40,7 @@ fn wrong_pages() {
 fn list_of_pages_names_pages_that_there_are() {
     let bench = Bench::new();
     let list = page(&bench, 0);
-    assert_eq!(list, [0, 0, 0, 7, 0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2]);
+    assert_eq!(list, [0, 0, 0, 9, 0x00, 0x80, 0x83, 0x86, 0x87, 0x88, 0xb0, 0xb1, 0xb2]);
     for code in &list[4..] {
         let data = page(&bench, *code);
         assert_eq!(data[1], *code);
@@ -78,13 +78,32 @@ fn device_identification() {
 
 #[test]
 fn extended_inquiry() {
-    let mut want = vec![0, 0x86, 0, 60, 0, 0x07, 0x01];
+    let mut want = vec![0, 0x86, 0, 60, 0, 0x0f, 0x01, 0x01, 0x08, 0, 0, 1];
     want.resize(64, 0);
     assert_eq!(page(&Bench::new(), 0x86), want);
     let mut device = RamDevice::new(1 << 20);
     device.capabilities.volatile_cache = false;
     want[6] = 0;
     assert_eq!(page(&Bench::with(config(512), device), 0x86), want);
+}
+
+#[test]
+fn mode_page_policy() {
+    assert_eq!(page(&Bench::new(), 0x87), [0, 0x87, 0, 4, 0x3f, 0xff, 0, 0]);
+}
+
+#[test]
+fn scsi_ports() {
+    let bench = Bench::new();
+    let port = |relative: u8, name: &[u8]| {
+        let header = [0, 0, 0, relative, 0, 0, 0, 0, 0, 0, 0, 40, 0x53, 0x98, 0, 36];
+        [&header, name].concat()
+    };
+    let own = port(1, b"iqn.2026-12.io.glint:demo,t,0x0001\0\0");
+    assert_eq!(page(&bench, 0x88), [&[0, 0x88, 0, 52][..], &own].concat());
+    bench.target.set_ports([(1, 1), (9, 0x2a)]);
+    let other = port(9, b"iqn.2026-12.io.glint:demo,t,0x002a\0\0");
+    assert_eq!(page(&bench, 0x88), [&[0, 0x88, 0, 104][..], &own, &other].concat());
 }
 
 #[test]

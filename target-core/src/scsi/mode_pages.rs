@@ -95,7 +95,7 @@ pub const PAGES: &[ModePage] = &[
 ];
 
 /// EXTENDED SELF-TEST COMPLETION TIME.
-const EXTENDED_SELF_TEST_SECONDS: u16 = 60;
+pub const EXTENDED_SELF_TEST_SECONDS: u16 = 60;
 
 /// MRIE 0h, no reporting; 2h, a unit attention; 6h, on request by REQUEST SENSE.
 pub const MRIE_UNIT_ATTENTION: u8 = 2;

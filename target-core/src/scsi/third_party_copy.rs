@@ -1,7 +1,7 @@
 //! The Third-party Copy page of the vital product data (SPC-5 7.8.17, SBC-4 6.6.9).
 
-use super::command::Nexus;
 use super::copy::limits;
+use super::request::Request;
 use super::table::Table;
 use crate::device::BlockDevice;
 use crate::lun::copy::operations::CONCURRENT;
@@ -22,7 +22,8 @@ const ROD_TYPES: [(u32, u8, u16); 4] = [
 ];
 
 /// The body of the page: a descriptor after the other, in ascending order of their types.
-pub fn third_party_copy<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+pub fn third_party_copy<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
+    let unit = request.unit;
     let descriptors = [
         (0x0000, block_device_rod_limits(unit.block_size())),
         (0x0001, counted_u8(&supported_commands(unit))),

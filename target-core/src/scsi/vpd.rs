@@ -1,25 +1,27 @@
 //! Vital product data (SPC-5 7.7, SBC-4 6.6). Each page is one row of the table; what they tell derives from the device.
 
-use super::command::Nexus;
 use super::inquiry::{DISK, push_text};
+use super::mode_pages::EXTENDED_SELF_TEST_SECONDS;
+use super::request::Request;
 use super::sense::Sense;
 use super::{designators, limits, third_party_copy};
 use crate::device::BlockDevice;
-use crate::lun::unit::LogicalUnit;
 use std::marker::PhantomData;
 
 /// Gives the body of a page: all that comes after PAGE LENGTH.
-type Body<D> = fn(&LogicalUnit<D>, &Nexus) -> Vec<u8>;
+type Body<D> = fn(&Request<'_, D>) -> Vec<u8>;
 
 struct Pages<D>(PhantomData<D>);
 
 impl<D: BlockDevice> Pages<D> {
     /// In ascending order of the page code (SPC-5 7.7.18).
     const ROWS: &'static [(u8, Body<D>)] = &[
-        (0x00, |_, _| Self::ROWS.iter().map(|(code, _)| *code).collect()),
+        (0x00, |_| Self::ROWS.iter().map(|(code, _)| *code).collect()),
         (0x80, unit_serial_number),
         (0x83, designators::device_identification),
         (0x86, extended_inquiry_data),
+        (0x87, mode_page_policy),
+        (0x88, designators::scsi_ports),
         (0x8f, third_party_copy::third_party_copy),
         (0xb0, block_limits),
         (0xb1, block_device_characteristics),
@@ -28,34 +30,48 @@ impl<D: BlockDevice> Pages<D> {
 }
 
 /// A whole page, or INVALID FIELD IN CDB for one that there is not.
-pub fn page<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: &Nexus, code: u8) -> Result<Vec<u8>, Sense> {
+pub fn page<D: BlockDevice>(request: &Request<'_, D>, code: u8) -> Result<Vec<u8>, Sense> {
     let (_, body) =
         Pages::<D>::ROWS.iter().find(|(own, _)| *own == code).ok_or(Sense::invalid_field_in_cdb(2, 7))?;
-    let mut page = vec![DISK, code, 0, 0];
-    page.append(&mut body(unit, nexus));
-    let length = u16::try_from(page.len() - 4).unwrap_or(u16::MAX);
-    page[2..4].copy_from_slice(&length.to_be_bytes());
-    Ok(page)
+    Ok(framed(DISK, code, body(request)))
+}
+
+/// A page with its header.
+pub fn framed(device_type: u8, code: u8, body: Vec<u8>) -> Vec<u8> {
+    let [high, low] = u16::try_from(body.len()).unwrap_or(u16::MAX).to_be_bytes();
+    let mut page = vec![device_type, code, high, low];
+    page.extend(body);
+    page
 }
 
 /// SPC-5 7.7.19.
-fn unit_serial_number<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
-    let serial = &unit.config().identity.serial;
+fn unit_serial_number<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
+    let serial = &request.unit.config().identity.serial;
     let mut body = Vec::new();
     push_text(&mut body, serial, serial.chars().count().min(252));
     body
 }
 
 /// SPC-5 7.7.7.
-fn extended_inquiry_data<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+fn extended_inquiry_data<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
     let mut body = vec![0; 60];
-    body[1] = 0x07; // HEADSUP, ORDSUP, SIMPSUP
-    body[2] = u8::from(unit.device().capabilities().volatile_cache); // V_SUP
+    body[1] = 0x0f; // PRIOR_SUP, HEADSUP, ORDSUP, SIMPSUP
+    body[2] = u8::from(request.unit.device().capabilities().volatile_cache); // V_SUP
+    body[3] = 0x01; // LUICLR
+    body[4] = 0x08; // RTD_SUP
+    let [high, low] = EXTENDED_SELF_TEST_SECONDS.div_ceil(60).to_be_bytes();
+    (body[6], body[7]) = (high, low); // EXTENDED SELF-TEST COMPLETION MINUTES
     body
 }
 
+/// SPC-5 7.7.10: one policy for all pages and subpages, each shared by all nexuses of a unit and by no other unit.
+fn mode_page_policy<D: BlockDevice>(_: &Request<'_, D>) -> Vec<u8> {
+    vec![0x3f, 0xff, 0, 0]
+}
+
 /// SBC-4 6.6.4.
-fn block_limits<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+fn block_limits<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
+    let unit = request.unit;
     let geometry = unit.device().geometry();
     let block = unit.block_size();
     let physical = geometry.physical_block.max(block);
@@ -96,17 +112,17 @@ fn block_limits<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
 }
 
 /// SBC-4 6.6.3: a non-rotating medium, for what lies below is a store of its own with caches of its own.
-fn block_device_characteristics<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+fn block_device_characteristics<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
     let mut body = vec![0; 60];
     body[1] = 1; // MEDIUM ROTATION RATE 0001h
     // WABEREQ 01b: reads after SANITIZE BLOCK ERASE, where there is such, end without an error.
-    body[3] = if unit.device().capabilities().discard.is_some() { 0x40 } else { 0 };
+    body[3] = if request.unit.device().capabilities().discard.is_some() { 0x40 } else { 0 };
     body
 }
 
 /// SBC-4 6.6.9.
-fn logical_block_provisioning<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
-    match unit.device().capabilities().discard {
+fn logical_block_provisioning<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
+    match request.unit.device().capabilities().discard {
         // LBPU, LBPWS, LBPWS10, LBPRZ 001b; thin provisioned.
         Some(_) => vec![0, 0xe4, 0x02, 0],
         None => vec![0; 4],
