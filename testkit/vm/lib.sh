@@ -34,12 +34,16 @@ disk() {
     return 1
 }
 
-# Log in to the target IQN at PORTAL once more, as the initiator NAME (a word), and print the /dev name of its LUN 0.
-second_disk() {
-    known=" $(cd /sys/block && echo sd*) "
+# Make a further record for the target IQN at PORTAL, as the initiator NAME (a word).
+node_as() {
     iscsiadm -m iface -I "$3" -o new >/dev/null
     iscsiadm -m iface -I "$3" -o update -n iface.initiatorname -v "iqn.2026-12.io.glint.test:$3" >/dev/null
     iscsiadm -m node -T "$1" -p "$2" -I "$3" -o new >/dev/null
+}
+
+# Log in by that record, and print the /dev name of the disk that comes.
+disk_as() {
+    known=" $(cd /sys/block && echo sd*) "
     iscsiadm -m node -T "$1" -p "$2" -I "$3" --login >/dev/null
     for try in $(seq 1 100); do
         for block in /sys/block/sd*; do
@@ -78,7 +82,7 @@ says() {
 # Run a command that describes a disk and fail, showing what it printed, when it had trouble with what it was told.
 describes() {
     "$@" >/tmp/said 2>&1 || { echo "failed: $*"; cat /tmp/said; return 1; }
-    if grep -iE 'fail|decod.*error|malformed|truncated|too short|illegal|unexpected|unable' /tmp/said; then
+    if grep -iE 'failed|decod.*error|malformed|truncated|too short|illegal|unexpected|unable' /tmp/said; then
         echo "trouble in $*:"
         cat /tmp/said
         return 1
