@@ -28,6 +28,7 @@ pub struct Builder {
     dir: TempDir,
     portal: SocketAddr,
     portal_2: Option<SocketAddr>,
+    second_group: bool,
     api: SocketAddr,
     advertised: Option<String>,
     arguments: Vec<String>,
@@ -42,6 +43,7 @@ impl Builder {
             dir,
             portal: loopback(),
             portal_2: None,
+            second_group: false,
             api: loopback(),
             advertised: None,
             arguments: Vec::new(),
@@ -72,6 +74,14 @@ impl Builder {
     pub fn second_portal(mut self) -> Self {
         self.portal_2 = Some(loopback());
         self
+    }
+
+    /// Take connections at a second address too, which is a portal group of its own with the tag 2: to SCSI another target port. It takes
+    /// a configuration file.
+    #[must_use]
+    pub fn second_group(mut self) -> Self {
+        self.second_group = true;
+        self.second_portal()
     }
 
     /// A further argument of `glint serve`.
@@ -106,6 +116,8 @@ impl Builder {
             file: self.dir.path().join("glint.toml"),
             portal: self.portal,
             portal_2: self.portal_2,
+            second_group: self.second_group,
+            omit_first_portal: false,
             api: self.api,
             advertised: self.advertised,
         };
@@ -128,6 +140,8 @@ struct General {
     file: PathBuf,
     portal: SocketAddr,
     portal_2: Option<SocketAddr>,
+    second_group: bool,
+    omit_first_portal: bool,
     api: SocketAddr,
     advertised: Option<String>,
 }
@@ -157,16 +171,26 @@ impl General {
     /// Write the configuration file with these targets.
     fn write(&self, targets: &str) {
         let state = self.state();
-        let listen = self.portals().map(|portal| format!("\"{portal}\"")).collect::<Vec<_>>().join(", ");
+        let groups: Vec<Vec<SocketAddr>> = match self.second_group {
+            true => self.portals().map(|portal| vec![portal]).collect(),
+            false => vec![self.portals().collect()],
+        };
         let api = self.api;
         let advertise = self
             .advertised
             .iter()
             .map(|address| format!("advertise = [\"{address}\"]\n"))
             .collect::<String>();
+        let portals: String = (1..)
+            .zip(groups)
+            .skip(usize::from(self.omit_first_portal))
+            .map(|(tag, group): (u16, _)| {
+                let listen: Vec<_> = group.iter().map(|portal| format!("\"{portal}\"")).collect();
+                format!("[[portal]]\nlisten = [{}]\ngroup_tag = {tag}\n{advertise}\n", listen.join(", "))
+            })
+            .collect();
         let text = format!(
-            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n[[portal]]\nlisten = [{listen}]\n{advertise}\n\
-             [api]\nlisten = \"{api}\"\n\n{targets}\n",
+            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n{portals}[api]\nlisten = \"{api}\"\n\n{targets}\n",
             state.display()
         );
         // Not in place: glint may be reading it.
@@ -249,6 +273,16 @@ impl Glint {
         self.process.wait_for_line(&format!("{text:?}"), limit, |line| line.contains(text));
     }
 
+    /// Put other targets into the configuration file, for its next start.
+    pub fn write_config(&self, targets: &str) {
+        self.general.write(targets);
+    }
+
+    /// Whether the configuration that is written next leaves out the first portal.
+    pub fn omit_first_portal(&mut self, omit: bool) {
+        self.general.omit_first_portal = omit;
+    }
+
     /// Put other targets (TOML from the first `[[target]]` on) into the configuration file and have it read again.
     pub fn reconfigure(&mut self, targets: &str) {
         self.general.write(targets);
@@ -272,6 +306,19 @@ impl Glint {
     pub fn start_again(&mut self) {
         assert!(self.process.try_wait().is_some(), "glint still runs");
         self.process = serve(&self.launcher, &self.arguments);
+    }
+
+    /// Start it again where that has to fail, and give what it said.
+    #[track_caller]
+    pub fn fail_to_start_again(&mut self) -> String {
+        assert!(self.process.try_wait().is_some(), "glint still runs");
+        let (program, rest) = self.launcher.split_first().expect("a launcher is at least the binary");
+        tools::run(Command::new(program).args(rest).args(&self.arguments), START_LIMIT).failure()
+    }
+
+    /// Where it keeps what outlives it.
+    pub fn state_dir(&self) -> PathBuf {
+        self.general.state()
     }
 
     /// How it exited, if it no longer runs.
