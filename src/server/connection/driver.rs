@@ -97,15 +97,15 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         more |= self.commands.poll_ended(cx, &mut self.connection);
         more |= self.poll_clock(cx, now)?;
         more |= self.read(cx, now)?;
-        let closing = self.act(cx, &mut more);
+        if let Some(reason) = self.act(cx, &mut more) {
+            // The last words wait for the end of the session: who reads the answer to a logout may count on it.
+            return Err(End::Closed(reason));
+        }
         let wrote = self.wire.poll_write(cx, now, self.connection.transmit()).map_err(End::Socket)?;
         self.commands.ledger.settle(self.connection.transmit().len());
         self.gathered.set(self.connection.gathered());
-        match closing {
-            Some(reason) => Err(End::Closed(reason)),
-            // Room in the queue lets a command in that was held up, and reading go on.
-            None => Ok(more || wrote),
-        }
+        // Room in the queue lets a command in that was held up, and reading go on.
+        Ok(more || wrote)
     }
 
     fn obey(&mut self, now: Instant) -> Result<(), End> {

@@ -82,6 +82,7 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
             End::Dismissed(_) | End::PeerClosed | End::Stalled | End::Hoarding | End::Socket(_) => drop(wire),
         }
     };
-    tokio::join!(goodbye, commands.settle(limits.linger));
+    // In this order: where nothing is left running the session is over before its last words are sent.
+    tokio::join!(commands.settle(limits.linger), goodbye);
     drop(enrolment);
 }

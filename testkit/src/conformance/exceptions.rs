@@ -9,11 +9,13 @@ const LIST: &str = include_str!("../../../tests/conformance/exceptions");
 /// What a line excuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Excuse {
-    /// The test of this name, or all of a suite (`SCSI.Sanitize.*`), does not run in full.
+    /// The test of this name, or all that begin so (`SCSI.Sanitize.*`), does not run in full.
     Skips(String),
     /// Tests that say this do not run in full.
     SkipsSaying(String),
-    /// The test of this name, or all of a suite, asks for what the standard does not allow: it may not pass.
+    /// The test of this name, or all that begin so, goes by how fast things are: it may pass or fail.
+    Depends(String),
+    /// The test of this name, or all that begin so, asks for what the standard does not allow: it may not pass.
     Wrong(String),
 }
 
@@ -67,9 +69,10 @@ impl Exceptions {
             for (line, used) in lines.iter().zip(&mut used) {
                 match (&line.excuse, &result.verdict) {
                     (Excuse::Skips(name), Verdict::Skipped(_))
-                    | (Excuse::Wrong(name), Verdict::Failed(_) | Verdict::Unfinished(_))
-                        if names(name, test) =>
-                    {
+                    | (
+                        Excuse::Wrong(name) | Excuse::Depends(name),
+                        Verdict::Failed(_) | Verdict::Unfinished(_),
+                    ) if names(name, test) => {
                         (*used, result.excused) = (true, true);
                     }
                     (Excuse::SkipsSaying(words), Verdict::Skipped(reason)) if reason.contains(words) => {
@@ -103,8 +106,8 @@ impl Exceptions {
 
 /// Whether a name in the list means the test.
 fn names(pattern: &str, test: &str) -> bool {
-    match pattern.strip_suffix(".*") {
-        Some(suite) => test.strip_prefix(suite).is_some_and(|rest| rest.starts_with('.')),
+    match pattern.strip_suffix('*') {
+        Some(start) => test.starts_with(start),
         None => pattern == test,
     }
 }
@@ -120,6 +123,7 @@ fn parse_line(number: usize, line: &str) -> Line {
         ("skips", Some(words)) => Excuse::SkipsSaying(words.to_owned()),
         ("skips", None) => Excuse::Skips(what.to_owned()),
         ("wrong", None) => Excuse::Wrong(what.to_owned()),
+        ("depends", None) => Excuse::Depends(what.to_owned()),
         _ => panic!("line {number} of the exceptions excuses nothing: {line}"),
     };
     let volumes: Vec<_> = match volumes {
