@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use super::tool::{Tool, Verdict};
-use super::volumes::{Kind, Volume};
+use super::volumes::{Backend, Kind, Volume};
 
 const LIST: &str = include_str!("../../../tests/conformance/exceptions");
 
@@ -23,8 +23,10 @@ enum Excuse {
 struct Line {
     number: usize,
     excuse: Excuse,
-    /// Names of kinds; empty: all.
-    volumes: Vec<String>,
+    /// Empty: all.
+    kinds: Vec<Kind>,
+    /// Empty: all.
+    backends: Vec<Backend>,
     /// The tool's name; none: all.
     tool: Option<String>,
 }
@@ -45,14 +47,15 @@ impl Exceptions {
     }
 
     /// Whether the test is known to be wrong.
-    pub(super) fn says_wrong(&self, test: &str, kind: Kind, tool: &Tool) -> bool {
-        self.lines_for(kind, tool)
+    pub(super) fn says_wrong(&self, test: &str, volume: &Volume, tool: &Tool) -> bool {
+        self.lines_for(volume, tool)
             .any(|line| matches!(&line.excuse, Excuse::Wrong(name) if names(name, test)))
     }
 
-    fn lines_for<'a>(&'a self, kind: Kind, tool: &'a Tool) -> impl Iterator<Item = &'a Line> {
+    fn lines_for<'a>(&'a self, volume: &'a Volume, tool: &'a Tool) -> impl Iterator<Item = &'a Line> {
         self.0.iter().filter(move |line| {
-            (line.volumes.is_empty() || line.volumes.iter().any(|name| name == kind.name()))
+            (line.kinds.is_empty() || line.kinds.contains(&volume.kind))
+                && (line.backends.is_empty() || line.backends.contains(&volume.backend))
                 && line.tool.as_ref().is_none_or(|name| name == tool.name)
         })
     }
@@ -60,7 +63,7 @@ impl Exceptions {
     /// Compare all that the tool found on the volume with the list: what is not excused is a fault, and so is a line that
     /// excuses nothing any more.
     pub(super) fn judge(&self, volume: &Volume, tool: &Tool, report: &mut Report) {
-        let lines: Vec<_> = self.lines_for(volume.kind, tool).collect();
+        let lines: Vec<_> = self.lines_for(volume, tool).collect();
         let mut used = vec![false; lines.len()];
         let mut faults = Vec::new();
         let place = format!("{} ({})", volume.name(), tool.name);
@@ -126,16 +129,19 @@ fn parse_line(number: usize, line: &str) -> Line {
         ("depends", None) => Excuse::Depends(what.to_owned()),
         _ => panic!("line {number} of the exceptions excuses nothing: {line}"),
     };
-    let volumes: Vec<_> = match volumes {
-        "all" => Vec::new(),
-        some => some.split_whitespace().map(str::to_owned).collect(),
-    };
-    for name in &volumes {
-        let known = Kind::ALL.iter().any(|kind| kind.name() == name);
-        assert!(known, "line {number} of the exceptions: no kind of volume is called {name}");
+    let (mut kinds, mut backends) = (Vec::new(), Vec::new());
+    for name in volumes.split_whitespace().filter(|name| *name != "all") {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let backend = Backend::ALL.into_iter().find(|backend| backend.name() == name);
+        kinds.extend(kind);
+        backends.extend(backend);
+        assert!(
+            kind.is_some() || backend.is_some(),
+            "line {number} of the exceptions: no volume is called {name}"
+        );
     }
     let tool = (tool != "all").then(|| tool.to_owned());
-    Line { number, excuse, volumes, tool }
+    Line { number, excuse, kinds, backends, tool }
 }
 
 #[cfg(test)]
