@@ -28,7 +28,7 @@ fn faults_on(volume: &Volume, verdicts: &[(&str, Verdict)]) -> Vec<String> {
     for (test, verdict) in verdicts {
         report.add(volume, &tool, (*test).to_owned(), verdict.clone());
     }
-    Exceptions::parse(TEXT).judge(volume, &tool, &mut report);
+    Exceptions::parse(TEXT).judge(volume, &tool, true, &mut report);
     report.faults
 }
 
@@ -96,7 +96,7 @@ fn a_wrong_test_may_fail_and_must_not_pass() {
         let mut report = Report::default();
         report.add(&volume, &newest, "SCSI.Read10.Odd".to_owned(), verdict);
         report.add(&volume, &newest, "SCSI.PreventAllow.Eject".to_owned(), skipped("not removable"));
-        exceptions.judge(&volume, &newest, &mut report);
+        exceptions.judge(&volume, &newest, true, &mut report);
         report.faults.len()
     };
     assert_eq!(judge(Verdict::Unfinished("no end".to_owned())), 0);
