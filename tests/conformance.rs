@@ -4,7 +4,7 @@
 use glint_testkit::conformance::{self, Backend, Tool};
 
 fn conform(backend: Backend, tools: &[Tool]) {
-    let report = conformance::run(backend, tools);
+    let report = conformance::run(backend, tools, &[]);
     assert!(
         report.faults.is_empty(),
         "{}\n{} faults:\n{}",

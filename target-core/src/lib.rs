@@ -13,4 +13,6 @@ pub mod scsi;
 pub mod session;
 
 #[cfg(test)]
+mod initiators;
+#[cfg(test)]
 mod testing;

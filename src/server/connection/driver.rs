@@ -113,13 +113,13 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         more |= self.commands.poll_ended(cx, &mut self.connection);
         more |= self.poll_clock(cx, now)?;
         more |= self.read(cx, now)?;
-        let end = self.act(cx, &mut more);
+        if let Some(end) = self.act(cx, &mut more) {
+            // The last words wait for the end of the session: who reads the answer to a logout may count on it.
+            return Err(end);
+        }
         let wrote = self.write(cx, now)?;
         self.commands.ledger.settle(self.connection.queued());
         self.gathered.set(self.connection.gathered());
-        if let Some(end) = end {
-            return Err(end);
-        }
         for (leg, reason) in std::mem::take(&mut self.parting) {
             if let Some(at) = self.lines.iter().position(|line| line.leg == leg) {
                 self.part(at, &End::Closed(reason), now);

@@ -100,7 +100,8 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         line.leave(last_words, limits.goodbye)
     });
     let (leaving, refused) = (join_all(leaving), join_all(refused));
-    let (places, ..) = tokio::join!(leaving, refused, commands.settle(limits.linger));
+    // In this order: where nothing is left running the session is over before its last words are sent.
+    let (_, places, _) = tokio::join!(commands.settle(limits.linger), leaving, refused);
     drop(places);
 }
 

@@ -33,6 +33,18 @@ fn a_session_logs_in_runs_commands_and_logs_out() {
     assert_eq!(stage.metric(read), Some(f64::from(1 << 20)));
 }
 
+/// Else another initiator would meet reservations of a session that is over.
+#[test]
+fn the_nexus_is_lost_before_the_answer_to_a_logout_arrives() {
+    let stage = Stage::new(Limits::default());
+    for isid in 1..=8 {
+        let mut initiator = Initiator::session(stage.address, isid);
+        initiator.logout();
+        assert!(matches!(initiator.receive(), Some(TargetPdu::Logout(_))));
+        assert_eq!(stage.log().last(), Some(&Happened::Lost(u64::from(isid))));
+    }
+}
+
 #[test]
 fn pdus_may_come_byte_by_byte() {
     let stage = Stage::new(Limits::default());

@@ -81,6 +81,8 @@ impl DeviceServer for ScriptedDevice {
     }
 
     fn nexus_lost(&self, nexus: &Arc<Nexus>) {
+        // Who does not wait for it is noticed.
+        std::thread::sleep(Duration::from_millis(5));
         self.note(Happened::Lost(nexus.id.0));
     }
 }

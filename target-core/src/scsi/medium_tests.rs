@@ -239,6 +239,14 @@ fn unmap() {
 }
 
 #[test]
+fn unmap_takes_neighbours_together() {
+    let bench = Bench::new();
+    let list = unmap_list(&[(8, 2), (10, 6), (16, 0), (16, 8), (32, 8), (24, 8)]);
+    bench.good(&ten(0x42, 0, 0, list.len() as u16), &list);
+    assert_eq!(calls(&bench), ["discard 4096 8192", "discard 16384 4096", "discard 12288 4096"]);
+}
+
+#[test]
 fn unmap_checks_all_before_it_does_any() {
     let bench = Bench::new();
     let run = |list: &[u8], length: u16| sense_of(&bench.run(&ten(0x42, 0, 0, length), list)).map(|s| s.1);

@@ -46,7 +46,8 @@ fn extents(list: &[u8]) -> Option<impl ExactSizeIterator<Item = Extent>> {
     Some(descriptors.map(|own| Extent { lba: own.u64(0), blocks: u64::from(own.u32(8)) }))
 }
 
-/// The ranges of a list, all of them within the capacity and the limits.
+/// The ranges of a list, all of them within the capacity and the limits. Descriptors that follow on each other are one range: initiators
+/// split what they give back, and a device works by the piece.
 fn ranges(list: &[u8], capacity: u64) -> Result<Vec<Range<u64>>, Sense> {
     if list.is_empty() {
         return Ok(Vec::new());
@@ -56,9 +57,13 @@ fn ranges(list: &[u8], capacity: u64) -> Result<Vec<Range<u64>>, Sense> {
         return Err(Sense::invalid_field_in_parameters(2));
     }
     let mut total = 0;
-    let mut ranges = Vec::with_capacity(extents.len());
+    let mut ranges: Vec<Range<u64>> = Vec::with_capacity(extents.len());
     for (at, extent) in extents.enumerate() {
-        ranges.push(extent.within(capacity)?);
+        let range = extent.within(capacity)?;
+        match ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => ranges.push(range),
+        }
         total += extent.blocks;
         if total > u64::from(limits::UNMAP_BLOCKS) {
             return Err(Sense::invalid_field_in_parameters((HEADER + DESCRIPTOR * at + 8) as u16));

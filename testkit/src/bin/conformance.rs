@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use glint_testkit::conformance::{self, Backend, Report, Tool};
 
-const USAGE: &str = "usage: conformance [--json FILE] [debian|newest|ram|file|gluster]...";
+const USAGE: &str = "usage: conformance [--json FILE] [debian|newest|ram|file|gluster|SCSI.Suite.Test]...
+
+Runs libiscsi's conformance suites on a volume of each kind, prints a table, and fails where something is wrong that
+tests/conformance/exceptions does not have. What is named narrows it: the tool, the backend, the beginning of tests' names.";
 
 /// What was asked for; all of what is not narrowed down.
 #[derive(Default)]
@@ -14,6 +17,7 @@ struct Wanted {
     json: Option<PathBuf>,
     tools: Vec<Tool>,
     backends: Vec<Backend>,
+    tests: Vec<String>,
 }
 
 fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Wanted> {
@@ -23,6 +27,7 @@ fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Wanted> {
             "--json" => wanted.json = Some(PathBuf::from(arguments.next()?)),
             "debian" => wanted.tools.push(Tool::debian()),
             "newest" => wanted.tools.push(Tool::newest()),
+            name if name.starts_with("SCSI.") || name.starts_with("iSCSI.") => wanted.tests.push(argument),
             name => {
                 wanted.backends.push(*Backend::ALL.iter().find(|backend| backend.name() == name)?);
             }
@@ -44,7 +49,7 @@ fn main() -> ExitCode {
     };
     let mut report = Report::default();
     for backend in wanted.backends {
-        report.append(conformance::run(backend, &wanted.tools));
+        report.append(conformance::run(backend, &wanted.tools, &wanted.tests));
     }
     println!("{}{}", report.suites(), report.totals());
     if let Some(path) = wanted.json

@@ -2,18 +2,20 @@
 
 use super::report::Report;
 use super::tool::{Tool, Verdict};
-use super::volumes::{Kind, Volume};
+use super::volumes::{Backend, Kind, Volume};
 
 const LIST: &str = include_str!("../../../tests/conformance/exceptions");
 
 /// What a line excuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Excuse {
-    /// The test of this name, or all of a suite (`SCSI.Sanitize.*`), does not run in full.
+    /// The test of this name, or all that begin so (`SCSI.Sanitize.*`), does not run in full.
     Skips(String),
     /// Tests that say this do not run in full.
     SkipsSaying(String),
-    /// The test of this name, or all of a suite, asks for what the standard does not allow: it may not pass.
+    /// The test of this name, or all that begin so, goes by how fast things are: it may pass or fail.
+    Depends(String),
+    /// The test of this name, or all that begin so, asks for what the standard does not allow: it may not pass.
     Wrong(String),
 }
 
@@ -21,8 +23,10 @@ enum Excuse {
 struct Line {
     number: usize,
     excuse: Excuse,
-    /// Names of kinds; empty: all.
-    volumes: Vec<String>,
+    /// Empty: all.
+    kinds: Vec<Kind>,
+    /// Empty: all.
+    backends: Vec<Backend>,
     /// The tool's name; none: all.
     tool: Option<String>,
 }
@@ -43,22 +47,23 @@ impl Exceptions {
     }
 
     /// Whether the test is known to be wrong.
-    pub(super) fn says_wrong(&self, test: &str, kind: Kind, tool: &Tool) -> bool {
-        self.lines_for(kind, tool)
+    pub(super) fn says_wrong(&self, test: &str, volume: &Volume, tool: &Tool) -> bool {
+        self.lines_for(volume, tool)
             .any(|line| matches!(&line.excuse, Excuse::Wrong(name) if names(name, test)))
     }
 
-    fn lines_for<'a>(&'a self, kind: Kind, tool: &'a Tool) -> impl Iterator<Item = &'a Line> {
+    fn lines_for<'a>(&'a self, volume: &'a Volume, tool: &'a Tool) -> impl Iterator<Item = &'a Line> {
         self.0.iter().filter(move |line| {
-            (line.volumes.is_empty() || line.volumes.iter().any(|name| name == kind.name()))
+            (line.kinds.is_empty() || line.kinds.contains(&volume.kind))
+                && (line.backends.is_empty() || line.backends.contains(&volume.backend))
                 && line.tool.as_ref().is_none_or(|name| name == tool.name)
         })
     }
 
-    /// Compare all that the tool found on the volume with the list: what is not excused is a fault, and so is a line that
-    /// excuses nothing any more.
-    pub(super) fn judge(&self, volume: &Volume, tool: &Tool, report: &mut Report) {
-        let lines: Vec<_> = self.lines_for(volume.kind, tool).collect();
+    /// Compare all that the tool found on the volume with the list: what is not excused is a fault, and so, where all tests were run,
+    /// is a line that excuses nothing any more.
+    pub(super) fn judge(&self, volume: &Volume, tool: &Tool, all: bool, report: &mut Report) {
+        let lines: Vec<_> = self.lines_for(volume, tool).collect();
         let mut used = vec![false; lines.len()];
         let mut faults = Vec::new();
         let place = format!("{} ({})", volume.name(), tool.name);
@@ -67,9 +72,10 @@ impl Exceptions {
             for (line, used) in lines.iter().zip(&mut used) {
                 match (&line.excuse, &result.verdict) {
                     (Excuse::Skips(name), Verdict::Skipped(_))
-                    | (Excuse::Wrong(name), Verdict::Failed(_) | Verdict::Unfinished(_))
-                        if names(name, test) =>
-                    {
+                    | (
+                        Excuse::Wrong(name) | Excuse::Depends(name),
+                        Verdict::Failed(_) | Verdict::Unfinished(_),
+                    ) if names(name, test) => {
                         (*used, result.excused) = (true, true);
                     }
                     (Excuse::SkipsSaying(words), Verdict::Skipped(reason)) if reason.contains(words) => {
@@ -93,7 +99,7 @@ impl Exceptions {
         }
         let stale = lines.iter().zip(used).filter(|(line, used)| {
             // A test that this tool does not have excuses the line.
-            !used && matches!(line.excuse, Excuse::SkipsSaying(_))
+            all && !used && matches!(line.excuse, Excuse::SkipsSaying(_))
         });
         faults
             .extend(stale.map(|(line, _)| format!("{place}: no test says what line {} quotes", line.number)));
@@ -103,8 +109,8 @@ impl Exceptions {
 
 /// Whether a name in the list means the test.
 fn names(pattern: &str, test: &str) -> bool {
-    match pattern.strip_suffix(".*") {
-        Some(suite) => test.strip_prefix(suite).is_some_and(|rest| rest.starts_with('.')),
+    match pattern.strip_suffix('*') {
+        Some(start) => test.starts_with(start),
         None => pattern == test,
     }
 }
@@ -120,18 +126,22 @@ fn parse_line(number: usize, line: &str) -> Line {
         ("skips", Some(words)) => Excuse::SkipsSaying(words.to_owned()),
         ("skips", None) => Excuse::Skips(what.to_owned()),
         ("wrong", None) => Excuse::Wrong(what.to_owned()),
+        ("depends", None) => Excuse::Depends(what.to_owned()),
         _ => panic!("line {number} of the exceptions excuses nothing: {line}"),
     };
-    let volumes: Vec<_> = match volumes {
-        "all" => Vec::new(),
-        some => some.split_whitespace().map(str::to_owned).collect(),
-    };
-    for name in &volumes {
-        let known = Kind::ALL.iter().any(|kind| kind.name() == name);
-        assert!(known, "line {number} of the exceptions: no kind of volume is called {name}");
+    let (mut kinds, mut backends) = (Vec::new(), Vec::new());
+    for name in volumes.split_whitespace().filter(|name| *name != "all") {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let backend = Backend::ALL.into_iter().find(|backend| backend.name() == name);
+        kinds.extend(kind);
+        backends.extend(backend);
+        assert!(
+            kind.is_some() || backend.is_some(),
+            "line {number} of the exceptions: no volume is called {name}"
+        );
     }
     let tool = (tool != "all").then(|| tool.to_owned());
-    Line { number, excuse, volumes, tool }
+    Line { number, excuse, kinds, backends, tool }
 }
 
 #[cfg(test)]

@@ -6,19 +6,29 @@ const TEXT: &str = r#"
 SCSI.Sanitize.*        | all          | all    | skips | there is no such thing here
 "not removable"        | thin 4kn     | all    | skips | it is a disk
 SCSI.Read10.Odd        | thin         | newest | wrong | SBC-4 5.13 says otherwise
+SCSI.Write10.*         | file full    | all    | wrong | SBC-4 5.40 says otherwise
+SCSI.Sanitize2.Reset   | 4kn          | all    | depends | it wants a slow disk
 "#;
 
 fn volume(kind: Kind) -> Volume {
-    Volume { backend: Backend::Ram, kind, urls: [String::new(), String::new()] }
+    on(Backend::Ram, kind)
+}
+
+fn on(backend: Backend, kind: Kind) -> Volume {
+    Volume { backend, kind, urls: [String::new(), String::new()] }
 }
 
 fn faults(kind: Kind, verdicts: &[(&str, Verdict)]) -> Vec<String> {
-    let (volume, tool) = (volume(kind), Tool::debian());
+    faults_on(&volume(kind), verdicts)
+}
+
+fn faults_on(volume: &Volume, verdicts: &[(&str, Verdict)]) -> Vec<String> {
+    let tool = Tool::debian();
     let mut report = Report::default();
     for (test, verdict) in verdicts {
-        report.add(&volume, &tool, (*test).to_owned(), verdict.clone());
+        report.add(volume, &tool, (*test).to_owned(), verdict.clone());
     }
-    Exceptions::parse(TEXT).judge(&volume, &tool, &mut report);
+    Exceptions::parse(TEXT).judge(volume, &tool, true, &mut report);
     report.faults
 }
 
@@ -59,17 +69,34 @@ fn a_line_that_excuses_nothing_is_a_fault() {
 }
 
 #[test]
+fn a_line_may_be_for_some_backends() {
+    let failed = [("SCSI.Write10.Simple", Verdict::Failed(String::new()))];
+    assert_eq!(faults_on(&on(Backend::File, Kind::Full), &failed).len(), 0);
+    assert_eq!(faults_on(&on(Backend::Ram, Kind::Full), &failed).len(), 1);
+    assert_eq!(faults_on(&on(Backend::File, Kind::Removable), &failed).len(), 1);
+}
+
+#[test]
+fn what_goes_by_the_clock_may_pass_or_fail_and_not_skip() {
+    let removable = ("SCSI.PreventAllow.Eject", skipped("not removable"));
+    let judge =
+        |verdict| faults(Kind::Native4K, &[removable.clone(), ("SCSI.Sanitize2.Reset", verdict)]).len();
+    assert_eq!((judge(Verdict::Passed), judge(Verdict::Failed(String::new()))), (0, 0));
+    assert_eq!(judge(skipped("no")), 1);
+}
+
+#[test]
 fn a_wrong_test_may_fail_and_must_not_pass() {
     let newest = Tool { name: "newest", path: "iscsi-test-cu".into() };
     let exceptions = Exceptions::parse(TEXT);
-    assert!(exceptions.says_wrong("SCSI.Read10.Odd", Kind::Thin, &newest));
-    assert!(!exceptions.says_wrong("SCSI.Read10.Odd", Kind::Thin, &Tool::debian()));
+    assert!(exceptions.says_wrong("SCSI.Read10.Odd", &volume(Kind::Thin), &newest));
+    assert!(!exceptions.says_wrong("SCSI.Read10.Odd", &volume(Kind::Thin), &Tool::debian()));
     let judge = |verdict: Verdict| {
         let volume = volume(Kind::Thin);
         let mut report = Report::default();
         report.add(&volume, &newest, "SCSI.Read10.Odd".to_owned(), verdict);
         report.add(&volume, &newest, "SCSI.PreventAllow.Eject".to_owned(), skipped("not removable"));
-        exceptions.judge(&volume, &newest, &mut report);
+        exceptions.judge(&volume, &newest, true, &mut report);
         report.faults.len()
     };
     assert_eq!(judge(Verdict::Unfinished("no end".to_owned())), 0);
