@@ -60,7 +60,7 @@ pub async fn begin<D: BlockDevice>(
         unit.condition().begin(state, Arc::clone(&job));
         carry_out(Arc::clone(unit), job, overhaul.clone(), record.clone(), Arc::clone(&outcome))
     };
-    let job = match unit.background().start(&work) {
+    let job = match unit.background().start(work) {
         Some(job) => job,
         None => {
             let job = Arc::new(Job::default());
