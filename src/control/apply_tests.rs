@@ -73,7 +73,7 @@ async fn a_volume_grows_but_never_shrinks() {
     let now = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
     assert!(Arc::ptr_eq(&unit, &now), "the unit has not been disturbed");
 
-    for (options, complaint) in [("size=1MiB", "nothing is ever cut off"), ("size=8MiB", "add `grow`")] {
+    for (options, complaint) in [("size=1MiB", "without `shrink`"), ("size=8MiB", "add `grow`")] {
         let failed = told(&control.apply(&config(&[&volume(options)])).await);
         assert_eq!(failed.len(), 1);
         assert!(failed[0].starts_with("volume v, LUN 0: ") && failed[0].contains(complaint), "{failed:?}");

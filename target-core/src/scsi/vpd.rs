@@ -105,9 +105,11 @@ fn block_device_characteristics<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus
 
 /// SBC-4 6.6.9.
 fn logical_block_provisioning<D: BlockDevice>(unit: &LogicalUnit<D>, _: &Nexus) -> Vec<u8> {
+    // There are thresholds where it can be told how much space is left.
+    let exponent = unit.space().seen().map_or(0, |_| limits::threshold_exponent(unit));
     match unit.device().capabilities().discard {
         // LBPU, LBPWS, LBPWS10, LBPRZ 001b; thin provisioned.
-        Some(_) => vec![0, 0xe4, 0x02, 0],
+        Some(_) => vec![exponent, 0xe4, 0x02, 0],
         None => vec![0; 4],
     }
 }
