@@ -174,8 +174,12 @@ impl OpenTarget {
                 return Err(VolumeError::WouldGrow { found, wanted });
             }
             Some(wanted) if wanted != found => {
-                unit.device().resize(wanted).await.map_err(VolumeError::Resize)?;
-                unit.capacity_changed();
+                let resized = unit.device().resize(wanted).await;
+                // A cut that is given up may have been made, or be made yet.
+                if unit.device().geometry().size != found {
+                    unit.capacity_changed();
+                }
+                resized.map_err(VolumeError::Resize)?;
                 let target = self.device.server.name();
                 let change = if wanted > found { "has grown" } else { "was cut short, as configured" };
                 tracing::info!(%target, lun = lun.number, from = found, to = wanted, "volume {change}");
