@@ -1,6 +1,6 @@
 use super::*;
-use glint_target_core::lun::space::LowSpace;
 use crate::config::Provisioning;
+use glint_target_core::lun::space::LowSpace;
 
 fn read(text: &str) -> Result<TargetConfig, Vec<String>> {
     let mut findings = Findings::default();
