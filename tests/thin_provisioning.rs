@@ -22,10 +22,6 @@ fn qemu_io(url: &str, command: &str) -> Finished {
     qemu_io_all(url, &[command])
 }
 
-fn is_full(outcome: &Finished) -> bool {
-    outcome.output.contains("No space left on device")
-}
-
 /// The lines of the log that say something of this.
 fn lines_with(glint: &Glint, text: &str) -> usize {
     glint.log().lines().filter(|line| line.contains(text)).count()
@@ -72,21 +68,24 @@ fn a_full_file_system_fails_writes_until_there_is_space() {
 #[test]
 fn a_full_gluster_volume_fails_writes_until_there_is_space() {
     let cluster = GlusterCluster::start().unwrap();
-    let volume = cluster.create_volume("vol", &VolumeSpec::default()).unwrap();
+    let spec = VolumeSpec { brick_size: Some("48m".into()), ..VolumeSpec::default() };
+    let volume = cluster.create_volume("vol", &spec).unwrap();
     let mut glint =
-        Glint::with_volume(&format!("disk={},size=64MiB,low_space=1MiB", volume.uri("/blocks/disk.img")));
+        Glint::with_volume(&format!("disk={},size=64MiB,low_space=50%", volume.uri("/blocks/disk.img")));
     let url = glint.url("disk");
     qemu_io(&url, "write -P 0x11 0 4M").success();
 
-    // What bricks keep back is not there for files: all of it, or nothing.
-    volume.set(&[("storage.reserve", "100")]).unwrap();
+    volume.take_space(36).unwrap();
     glint.wait_for_log("runs low", LIMIT);
-    wait::until("writes are refused", LIMIT, || is_full(&qemu_io(&url, "write -P 0x22 8M 4M")));
+    let outcome = qemu_io_all(&url, &["write -P 0x22 16M 32M"; 5]);
+    assert_eq!(outcome.output.matches("No space left on device").count(), 5, "{}", outcome.output);
     qemu_io(&url, "read -P 0x11 0 4M").success();
-    volume.set(&[("storage.reserve", "0")]).unwrap();
-    wait::until("writes go on", LIMIT, || qemu_io(&url, "write -P 0x22 8M 4M").status.success());
-    qemu_io(&url, "read -P 0x22 8M 4M").success();
-    qemu_io(&url, "read -P 0x11 0 4M").success();
+    qemu_io(&url, "write -P 0x33 0 4M").success();
+    volume.take_space(0).unwrap();
+    qemu_io(&url, "discard 16M 32M").success();
+    qemu_io(&url, "write -P 0x22 16M 8M").success();
+    qemu_io(&url, "read -P 0x22 16M 8M").success();
+    qemu_io(&url, "read -P 0x33 0 4M").success();
     wait::until("the log says that there is space again", LIMIT, || {
         lines_with(&glint, "has space again") == 1
     });

@@ -108,6 +108,10 @@ pub enum OpenError {
         ByteSize(*found), ByteSize(*wanted), ByteSize(*found)
     )]
     WouldGrow { device: String, found: u64, wanted: u64 },
+    #[error(
+        "{device} is split into shards, and GlusterFS does not cut such a file safely; leave its size as it is"
+    )]
+    ShardedShrink { device: String },
     #[error("{device} has {found} bytes, no multiple of the block size, {block_size}")]
     OddSize { device: String, found: u64, block_size: u32 },
     #[error("{device} is in use by another process, or by another unit of this one")]

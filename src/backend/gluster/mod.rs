@@ -71,7 +71,8 @@ struct Shared<F> {
 struct Abilities {
     read_only: bool,
     discard: bool,
-    /// The file is split into shards: FUA takes a flush, and there is no allocation map.
+    /// The file is split into shards: FUA takes a flush, there is no allocation map, and it is not cut: GlusterFS 10 empties the last
+    /// shard that is to stay where the new size is a multiple of the shards'.
     sharded: bool,
 }
 
@@ -300,6 +301,9 @@ impl<F: RemoteFile> BlockDevice for Patient<F> {
         let deadline = Instant::now() + self.deadline;
         let shared = self.shared.clone();
         let from = shared.size();
+        if size < from && shared.abilities.sharded {
+            return Err(DeviceError::Unsupported);
+        }
         // What lies beyond a smaller size is given up first, so that no new change begins there, and those under way end before the cut:
         // a later one would make the file longer again.
         shared.size.fetch_min(size, Ordering::AcqRel);

@@ -104,6 +104,9 @@ impl Opening<'_> {
             SizePlan::Keep(_) => return Ok(()),
             SizePlan::Create(size) => (0, size),
             SizePlan::Grow { from, to } => (from, to),
+            SizePlan::Shrink(_) if self.volume.sharded => {
+                return Err(OpenError::ShardedShrink { device: self.device.clone() });
+            }
             SizePlan::Shrink(to) => (to, to),
         };
         self.call("set its size", file.truncate(to)).await?;

@@ -124,6 +124,14 @@ async fn a_write_given_up_lands_before_the_file_is_cut() {
     assert_eq!(device.shared.file.names(), ["write", "size", "truncate"]);
 }
 
+#[tokio::test]
+async fn a_file_in_shards_is_not_cut() {
+    let device = device_with(8 * MIB, Abilities { sharded: true, ..abilities() });
+    assert_eq!(device.resize(4 * MIB as u64).await, Err(DeviceError::Unsupported));
+    assert_eq!(device.geometry().size, 8 * MIB as u64);
+    assert_eq!(device.shared.file.names(), [""; 0], "the bricks were not even asked");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cut_that_fails_leaves_the_size() {
     let device = fated(&[Fate::Fails(Errno::IO)]);
