@@ -114,7 +114,7 @@ fn linux_learns_of_low_space_and_of_sizes() {
         dd if=/dev/zero of=$D bs=1M count=20 oflag=direct 2>/dev/null
         sleep 7
         dd if=$D of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null
-        ! dmesg | grep 'thin provisioning soft threshold'
+        if dmesg | grep 'thin provisioning soft threshold'; then echo "told too early"; exit 1; fi
         dd if=/dev/zero of=$D bs=1M count=40 oflag=direct 2>/dev/null
         sleep 7
         dd if=$D of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null
@@ -123,8 +123,9 @@ fn linux_learns_of_low_space_and_of_sizes() {
         for i in $(seq 1 30); do
             sleep 1
             dd if=$D of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null
-            dmesg | grep -i 'capacity.*changed' && break
+            if dmesg | grep 'Capacity data has changed'; then break; fi
         done
+        dmesg | grep 'Capacity data has changed'
         echo 1 >$B/device/rescan
         test $(cat $B/size) = 65536
         logout $T $P
