@@ -65,11 +65,9 @@ impl Bench {
     fn new() -> Self {
         let options = OpenOptions {
             size: Some(1 << 40),
-            preallocate: false,
-            grow: false,
             block_size: BLOCK,
-            read_only: false,
             provisioning: Provisioning::Thin,
+            ..OpenOptions::default()
         };
         let context = BackendContext::new(Duration::from_secs(12));
         let null = backend::open(&DeviceSpec::Null, &options, &context)

@@ -1,4 +1,4 @@
-//! A device that exists keeps its size: never truncated, and larger only on request.
+//! A device that exists keeps its size: smaller or larger only on request.
 
 use std::fs;
 use std::path::Path;
@@ -47,6 +47,8 @@ fn obeys_the_rules(device: &str, path: &Path) {
     }
     assert_eq!(served(device, ",size=32MiB,grow"), 32 * MIB);
     assert_eq!(length(path), Some(32 * MIB));
+    assert_eq!(served(device, ",size=16MiB,shrink"), 16 * MIB);
+    assert_eq!(length(path), Some(16 * MIB));
 }
 
 #[test]

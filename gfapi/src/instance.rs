@@ -241,6 +241,15 @@ impl Instance {
         Ok(unsafe { stat.assume_init() })
     }
 
+    pub(crate) fn statvfs(&self, path: &CStr) -> Result<libc::statvfs, Error> {
+        let mut stat = MaybeUninit::zeroed();
+        // SAFETY: a live instance, a C string and room for the numbers.
+        let result = unsafe { self.symbols.glfs_statvfs(self.fs.as_ptr(), path.as_ptr(), stat.as_mut_ptr()) };
+        check("statvfs", result)?;
+        // SAFETY: filled by the call; besides, any bytes make a `statvfs`.
+        Ok(unsafe { stat.assume_init() })
+    }
+
     pub(crate) fn fstat(&self, fd: Fd) -> Result<libc::stat, Error> {
         let mut stat = MaybeUninit::zeroed();
         // SAFETY: an open descriptor and room for the attributes.

@@ -72,6 +72,24 @@ pub struct Stat {
     pub inode: u64,
 }
 
+/// The space of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Size in bytes.
+    pub total: u64,
+    /// Bytes that may still be taken without privileges.
+    pub free: u64,
+}
+
+impl From<libc::statvfs> for Space {
+    fn from(stat: libc::statvfs) -> Self {
+        Self {
+            total: stat.f_blocks.saturating_mul(stat.f_frsize),
+            free: stat.f_bavail.saturating_mul(stat.f_frsize),
+        }
+    }
+}
+
 impl From<libc::stat> for Stat {
     fn from(stat: libc::stat) -> Self {
         Self {
@@ -173,6 +191,14 @@ impl Volume {
     pub async fn stat(&self, path: &str) -> Result<Stat, Error> {
         let path = c_string("stat", path)?;
         self.shared.control.call(move |instance| instance.stat(&path).map(Stat::from)).await
+    }
+
+    /// How much space the volume has, as the bricks tell it now: what the fullest brick of each set has left.
+    ///
+    /// # Errors
+    /// What the bricks say.
+    pub async fn space(&self) -> Result<Space, Error> {
+        self.shared.control.call(|instance| instance.statvfs(c"/").map(Space::from)).await
     }
 
     /// Removes the file at `path`.

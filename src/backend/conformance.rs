@@ -41,7 +41,7 @@ macro_rules! cases {
 }
 cases!($ tells_what_it_is, begins_with_zeros, gives_back_what_was_written, refuses_what_lies_beyond_the_end,
     discarded_ranges_read_as_zeros, zeroed_ranges_read_as_zeros, maps_what_is_allocated, keeps_neighbouring_writes_apart,
-    agrees_with_a_model, grows, takes_the_largest_transfer, takes_pieces_that_lie_anywhere);
+    agrees_with_a_model, grows, shrinks, tells_its_space, takes_the_largest_transfer, takes_pieces_that_lie_anywhere);
 
 /// How the suite's devices are opened.
 pub(super) fn how() -> super::OpenOptions {
@@ -283,6 +283,43 @@ pub(super) async fn grows(device: &impl BlockDevice, keeps: bool) {
     let found = read(device, SIZE * 2 - 4096, 4096).await;
     assert!(!keeps || found == data);
     assert_eq!(device.read(SIZE * 2, 512).await, Err(DeviceError::OutOfRange));
+}
+
+pub(super) async fn shrinks(device: &impl BlockDevice, keeps: bool) {
+    let data = pattern(1, 8192);
+    write(device, SIZE / 2 - 4096, &data).await;
+    write(device, SIZE - 8192, &data).await;
+    match device.resize(SIZE / 2).await {
+        // A device that cannot do it safely leaves everything as it was.
+        Err(DeviceError::Unsupported) => {
+            assert_eq!(device.geometry().size, SIZE);
+            assert_eq!(read(device, SIZE - 8192, 8192).await, data);
+            return;
+        }
+        result => result.unwrap(),
+    }
+    assert_eq!(device.geometry().size, SIZE / 2);
+    for offset in [SIZE / 2, SIZE - 8192, SIZE / 2 - 4096] {
+        assert_eq!(device.read(offset, 8192).await, Err(DeviceError::OutOfRange));
+        assert_eq!(device.write(offset, &data.clone().into(), false).await, Err(DeviceError::OutOfRange));
+    }
+    let found = read(device, SIZE / 2 - 4096, 4096).await;
+    assert!(!keeps || found == data[..4096]);
+    // What was cut off is gone for good.
+    device.resize(SIZE).await.unwrap();
+    for offset in [SIZE / 2, SIZE - 8192] {
+        assert!(is_zero(&read(device, offset, 8192).await));
+    }
+}
+
+pub(super) async fn tells_its_space(device: &impl BlockDevice, keeps: bool) {
+    let Some(before) = device.space().await.unwrap() else { return };
+    assert!(before.free <= before.total && before.used <= before.total, "{before:?}");
+    write(device, 0, &pattern(1, 1 << 20)).await;
+    device.flush().await.unwrap();
+    let after = device.space().await.unwrap().unwrap();
+    assert!(!keeps || after.used >= before.used + (1 << 20), "{before:?} {after:?}");
+    assert_eq!((after.total, after.shared), (before.total, before.shared));
 }
 
 pub(super) async fn takes_the_largest_transfer(device: &impl BlockDevice, keeps: bool) {

@@ -23,7 +23,7 @@ pub use open::{BackendContext, OpenError, OpenOptions, open};
 use crate::config::Provisioning;
 use bytes::Bytes;
 use file::FileDevice;
-use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Extent, Geometry};
+use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Extent, Geometry, Space};
 use glint_target_core::payload::Payload;
 use gluster::GlusterDevice;
 use null::NullDevice;
@@ -34,6 +34,8 @@ use ram::RamDevice;
 pub struct Device {
     backend: Backend,
     provisioning: Provisioning,
+    /// Told instead of the backend's own.
+    physical_block: Option<u32>,
 }
 
 /// Any backend, dispatched by match so that the compiler sees through it.
@@ -59,7 +61,8 @@ macro_rules! on_each {
 
 impl BlockDevice for Device {
     fn geometry(&self) -> Geometry {
-        on_each!(self, inner => inner.geometry())
+        let own = on_each!(self, inner => inner.geometry());
+        Geometry { physical_block: self.physical_block.unwrap_or(own.physical_block), ..own }
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -98,6 +101,10 @@ impl BlockDevice for Device {
         max_extents: usize,
     ) -> Result<Vec<Extent>, DeviceError> {
         on_each!(self, inner => inner.allocation_map(offset, len, max_extents).await)
+    }
+
+    async fn space(&self) -> Result<Option<Space>, DeviceError> {
+        on_each!(self, inner => inner.space().await)
     }
 
     async fn resize(&self, size: u64) -> Result<(), DeviceError> {

@@ -22,6 +22,10 @@ pub struct OpenOptions {
     pub preallocate: bool,
     /// Let a device that is smaller than `size` grow to it.
     pub grow: bool,
+    /// Cut a device that is larger than `size` to it.
+    pub shrink: bool,
+    /// Physical block size to tell instead of the device's own.
+    pub physical_block_size: Option<u32>,
     /// Logical block size of the unit, 512 or 4096: offsets and lengths of all I/O are multiples of it.
     pub block_size: u32,
     /// Refuse writes.
@@ -36,6 +40,8 @@ impl Default for OpenOptions {
             size: None,
             preallocate: false,
             grow: false,
+            shrink: false,
+            physical_block_size: None,
             block_size: 512,
             read_only: false,
             provisioning: Provisioning::Thin,
@@ -49,6 +55,8 @@ impl From<&LunConfig> for OpenOptions {
             size: lun.size,
             preallocate: lun.preallocate,
             grow: lun.grow,
+            shrink: lun.shrink,
+            physical_block_size: lun.physical_block_size,
             block_size: lun.block_size,
             read_only: lun.read_only,
             provisioning: lun.provisioning,
@@ -91,7 +99,7 @@ pub enum OpenError {
     #[error("{device} is empty; give it a size")]
     Empty { device: String },
     #[error(
-        "{device} has {}, more than the size of {} asked for; nothing is ever cut off: ask for {} or leave the size out",
+        "{device} has {}, more than the size of {} asked for; nothing is cut off without `shrink`: ask for {} or leave the size out",
         ByteSize(*found), ByteSize(*wanted), ByteSize(*found)
     )]
     WouldShrink { device: String, found: u64, wanted: u64 },
@@ -100,6 +108,10 @@ pub enum OpenError {
         ByteSize(*found), ByteSize(*wanted), ByteSize(*found)
     )]
     WouldGrow { device: String, found: u64, wanted: u64 },
+    #[error(
+        "{device} is split into shards, and GlusterFS does not cut such a file safely; leave its size as it is"
+    )]
+    ShardedShrink { device: String },
     #[error("{device} has {found} bytes, no multiple of the block size, {block_size}")]
     OddSize { device: String, found: u64, block_size: u32 },
     #[error("{device} is in use by another process, or by another unit of this one")]
@@ -144,7 +156,7 @@ pub async fn open(
         }
         DeviceSpec::Gluster(file) => GlusterDevice::open(file, how, context).await.map(Backend::Gluster)?,
     };
-    Ok(Device { backend, provisioning: how.provisioning })
+    Ok(Device { backend, provisioning: how.provisioning, physical_block: how.physical_block_size })
 }
 
 /// Devices that are made anew each time are made also when they are read-only.

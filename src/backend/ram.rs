@@ -2,7 +2,7 @@
 
 use super::range::{MAX_ZEROS, chunks, push_extent, within, zeros};
 use bytes::{Bytes, BytesMut};
-use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
+use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry, Space};
 use glint_target_core::payload::Payload;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -83,6 +83,13 @@ impl Store {
     fn chunk_to_fill(&self, offset: u64) -> Option<MutexGuard<'_, Bytes>> {
         let group = self.groups.get((offset / GROUP_BYTES) as usize)?;
         lock(group.get_or_init(|| (0..GROUP).map(|_| Chunk::default()).collect()), offset)
+    }
+
+    /// Bytes of the chunks that are no holes. Looks at all that were ever written: to be asked now and then.
+    fn allocated(&self) -> u64 {
+        let chunks = self.groups.iter().filter_map(|group| group.get()).flat_map(|group| group.iter());
+        let held = chunks.filter(|chunk| !chunk.lock().unwrap_or_else(PoisonError::into_inner).is_empty());
+        held.count() as u64 * CHUNK
     }
 
     fn read_chunk(&self, piece: &Range<u64>) -> Bytes {
@@ -204,6 +211,13 @@ impl BlockDevice for RamDevice {
             at = end;
         }
         Ok(map)
+    }
+
+    /// The volume itself is the store: what is not written is free.
+    async fn space(&self) -> Result<Option<Space>, DeviceError> {
+        let store = self.store();
+        let used = store.allocated().min(store.size);
+        Ok(Some(Space { total: store.size, free: store.size - used, used, shared: false }))
     }
 
     async fn resize(&self, size: u64) -> Result<(), DeviceError> {

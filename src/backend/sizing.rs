@@ -16,13 +16,18 @@ pub(super) enum SizePlan {
         /// The size it gets.
         to: u64,
     },
+    /// Cut it to this size.
+    Shrink(u64),
 }
 
 impl SizePlan {
     /// The size when all is done.
     pub(super) fn size(self) -> u64 {
         match self {
-            SizePlan::Keep(size) | SizePlan::Create(size) | SizePlan::Grow { to: size, .. } => size,
+            SizePlan::Keep(size)
+            | SizePlan::Create(size)
+            | SizePlan::Grow { to: size, .. }
+            | SizePlan::Shrink(size) => size,
         }
     }
 
@@ -40,6 +45,7 @@ impl SizePlan {
             }
             (Some(found), None) => Ok(SizePlan::Keep(found)),
             (Some(found), Some(wanted)) if found == wanted => Ok(SizePlan::Keep(found)),
+            (Some(found), Some(wanted)) if wanted < found && how.shrink => Ok(SizePlan::Shrink(wanted)),
             (Some(found), Some(wanted)) if wanted < found => {
                 Err(OpenError::WouldShrink { device: device(), found, wanted })
             }

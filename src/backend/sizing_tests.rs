@@ -31,6 +31,15 @@ fn a_device_is_never_cut_short() {
 }
 
 #[test]
+fn unless_it_is_told_to_be() {
+    let how = OpenOptions { shrink: true, ..how(Some(1 << 30), false) };
+    let decide = |found| SizePlan::decide("file:/a", Some(found), &how);
+    assert_eq!(decide(2 << 30).unwrap(), SizePlan::Shrink(1 << 30));
+    assert_eq!(decide(1 << 30).unwrap(), SizePlan::Keep(1 << 30));
+    assert!(decide(1 << 29).unwrap_err().to_string().contains("grow"));
+}
+
+#[test]
 fn a_device_grows_only_when_told() {
     let message = decide(Some(1 << 30), Some(2 << 30), false).unwrap_err();
     assert!(message.contains("2GiB") && message.contains("1GiB") && message.contains("grow"), "{message}");

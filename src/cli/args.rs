@@ -65,10 +65,14 @@ pub(super) struct ServeArgs {
     ///
     /// and the options, each after a comma, are
     ///   size=1GiB         create the device where it is missing; needed for ram: and null:
-    ///   grow              let a smaller device grow to that size (it is never cut short)
+    ///   grow              let a smaller device grow to that size
+    ///   shrink            cut a larger device to that size: DESTROYS what lies beyond
     ///   preallocate       take all the space when it is created
     ///   provisioning=full let initiators give no space back [default: thin]
     ///   block_size=4096   logical block size, 512 or 4096 [default: 512]
+    ///   physical_block_size=4KiB
+    ///                     physical block size that initiators are told [default: the device's]
+    ///   low_space=10%     tell initiators when the device's store has only so much space left
     ///   read_only         refuse writes
     ///   removable         tell initiators that the medium can be removed
     ///   serial=TEXT       serial number, instead of one made from the target's name

@@ -43,8 +43,15 @@ fn unit(lun: &LunConfig) -> String {
         let _ = write!(text, ", {}", ByteSize(size));
     }
     let _ = write!(text, ", {}-byte blocks", lun.block_size);
+    if let Some(size) = lun.physical_block_size {
+        let _ = write!(text, ", {size}-byte physical blocks");
+    }
+    if let Some(low) = lun.low_space {
+        let _ = write!(text, ", low space {low}");
+    }
     let marks = [
         (lun.grow, "grow"),
+        (lun.shrink, "SHRINK"),
         (lun.preallocate, "preallocate"),
         (lun.provisioning == Provisioning::Full, "fully provisioned"),
         (lun.read_only, "read-only"),
@@ -120,7 +127,10 @@ fn target(target: &TargetConfig) -> Value {
                 "device": lun.device.to_string(),
                 "size": lun.size,
                 "block_size": lun.block_size,
+                "physical_block_size": lun.physical_block_size,
                 "grow": lun.grow,
+                "shrink": lun.shrink,
+                "low_space": lun.low_space.map(|space| space.to_string()),
                 "preallocate": lun.preallocate,
                 "provisioning": lun.provisioning.word(),
                 "read_only": lun.read_only,

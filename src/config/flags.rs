@@ -6,6 +6,7 @@ use super::fault::{Findings, Place, Placed};
 use super::model::TargetConfig;
 use super::name::{IscsiName, TargetLabel};
 use super::targets::{LunDraft, TargetDraft, derived_iqn};
+use super::units::parse_low_space;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
 use std::path::PathBuf;
 
@@ -50,15 +51,24 @@ struct VolumeOption {
     set: fn(&mut LunDraft, Option<&str>) -> Result<(), String>,
 }
 
-const OPTIONS: [VolumeOption; 8] = [
+const OPTIONS: [VolumeOption; 11] = [
     VolumeOption { name: "size", set: |lun, value| needed(value)?.parse().map(|size| lun.size = Some(size)) },
     VolumeOption {
         name: "block_size",
         set: |lun, value| needed(value)?.parse().map(|size| lun.block_size = Some(size)),
     },
+    VolumeOption {
+        name: "physical_block_size",
+        set: |lun, value| needed(value)?.parse().map(|size| lun.physical_block_size = Some(size)),
+    },
+    VolumeOption {
+        name: "low_space",
+        set: |lun, value| parse_low_space(needed(value)?).map(|space| lun.low_space = Some(space)),
+    },
     VolumeOption { name: "read_only", set: |lun, value| switch(value).map(|on| lun.read_only = on) },
     VolumeOption { name: "removable", set: |lun, value| switch(value).map(|on| lun.removable = on) },
     VolumeOption { name: "grow", set: |lun, value| switch(value).map(|on| lun.grow = on) },
+    VolumeOption { name: "shrink", set: |lun, value| switch(value).map(|on| lun.shrink = on) },
     VolumeOption { name: "preallocate", set: |lun, value| switch(value).map(|on| lun.preallocate = on) },
     VolumeOption {
         name: "provisioning",

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Provisioning;
+use glint_target_core::lun::space::LowSpace;
 
 fn read(text: &str) -> Result<TargetConfig, Vec<String>> {
     let mut findings = Findings::default();
@@ -25,6 +26,31 @@ fn a_volume_is_a_target_with_lun_0() {
     assert!(lun.read_only && lun.removable && !lun.grow && !lun.preallocate);
     assert_eq!(lun.provisioning, Provisioning::Full);
     assert_eq!(target.identity(lun).serial, "X-1");
+}
+
+#[test]
+fn what_a_volume_tells_of_blocks_and_space() {
+    let lun =
+        |options: &str| read(&format!("a=file:/x,size=1MiB,{options}")).map(|target| target.luns[0].clone());
+    assert_eq!(
+        lun("shrink").map(|lun| (lun.shrink, lun.low_space, lun.physical_block_size)),
+        Ok((true, None, None))
+    );
+    assert_eq!(lun("physical_block_size=512").unwrap().physical_block_size, Some(512));
+    assert_eq!(lun("block_size=4096,physical_block_size=4KiB").unwrap().physical_block_size, Some(4096));
+    assert_eq!(lun("low_space=10%").unwrap().low_space, Some(LowSpace::Percent(10)));
+    for options in [
+        "physical_block_size=256",
+        "physical_block_size=1000",
+        "physical_block_size=128KiB",
+        "block_size=4096,physical_block_size=512",
+        "low_space=110%",
+        "low_space",
+        "low_space=10%,provisioning=full",
+        "read_only,shrink",
+    ] {
+        assert_eq!(lun(options).unwrap_err().len(), 1, "{options}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::device::DeviceSpec;
 use super::endpoint::Endpoint;
 use super::name::{IscsiName, NodeId, Serial, TargetLabel};
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
+use glint_target_core::lun::space::LowSpace;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -182,8 +183,14 @@ pub struct LunConfig {
     pub preallocate: bool,
     /// Let a device that is smaller than `size` grow to it.
     pub grow: bool,
+    /// Cut a device that is larger than `size` to it.
+    pub shrink: bool,
     /// Logical block size in bytes: 512 or 4096.
     pub block_size: u32,
+    /// Physical block size in bytes that initiators are told, instead of the device's own.
+    pub physical_block_size: Option<u32>,
+    /// How little space below makes initiators be told of it.
+    pub low_space: Option<LowSpace>,
     /// Refuse writes.
     pub read_only: bool,
     /// Tell initiators that the medium can be removed.

@@ -2,7 +2,8 @@
 
 use super::endpoint::Endpoint;
 use super::fault::{Findings, Place, Placed};
-use super::units::{ByteSize, parse_duration};
+use super::units::{ByteSize, parse_duration, parse_low_space};
+use glint_target_core::lun::space::LowSpace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -297,6 +298,12 @@ impl Value for ByteSize {
             DeValue::Integer(_) => u64::read(value).map(ByteSize),
             _ => text(value, "a size such as \"1GiB\"")?.parse(),
         }
+    }
+}
+
+impl Value for LowSpace {
+    fn read(value: &DeValue<'_>) -> Result<Self, String> {
+        parse_low_space(text(value, "an amount of space such as \"10%\" or \"50GiB\"")?)
     }
 }
 

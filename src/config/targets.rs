@@ -8,9 +8,13 @@ use super::name::{InitiatorPattern, IscsiName, Serial, TargetLabel};
 use super::reader::Section;
 use super::units::ByteSize;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
+use glint_target_core::lun::space::LowSpace;
 
 /// Largest number that the flat space addressing method holds (SAM-5 4.7.7.3).
 const MAX_LUN: u16 = 0x3fff;
+
+/// Largest physical block that initiators are told of: Linux takes it as the smallest unit to write.
+const MAX_PHYSICAL_BLOCK: u64 = 64 << 10;
 
 /// A target as it was read, with the places of its parts for later findings.
 #[derive(Debug)]
@@ -86,7 +90,10 @@ fn read_lun(mut section: Section<'_>) -> Option<LunConfig> {
         size: section.value("size"),
         preallocate: section.value_or("preallocate", false),
         grow: section.value_or("grow", false),
+        shrink: section.value_or("shrink", false),
         block_size: section.value("block_size"),
+        physical_block_size: section.value("physical_block_size"),
+        low_space: section.value("low_space"),
         read_only: section.value_or("read_only", false),
         removable: section.value_or("removable", false),
         provisioning: section.value_or("provisioning", Provisioning::default()),
@@ -107,7 +114,10 @@ pub(super) struct LunDraft {
     pub(super) size_given: bool,
     pub(super) preallocate: bool,
     pub(super) grow: bool,
+    pub(super) shrink: bool,
     pub(super) block_size: Option<ByteSize>,
+    pub(super) physical_block_size: Option<ByteSize>,
+    pub(super) low_space: Option<LowSpace>,
     pub(super) read_only: bool,
     pub(super) removable: bool,
     pub(super) provisioning: Provisioning,
@@ -144,7 +154,9 @@ impl LunDraft {
                 if device.needs_size() {
                     fault("device", format!("{device} needs a size; add for example: size = \"1GiB\""));
                 }
-                for (key, given) in [("grow", self.grow), ("preallocate", self.preallocate)] {
+                for (key, given) in
+                    [("grow", self.grow), ("shrink", self.shrink), ("preallocate", self.preallocate)]
+                {
                     if given {
                         fault(key, format!("`{key}` does nothing without `size`"));
                     }
@@ -155,13 +167,34 @@ impl LunDraft {
         if self.read_only && self.grow {
             fault("grow", "a read-only unit cannot grow; drop `grow` or `read_only`".into());
         }
+        if self.read_only && self.shrink {
+            fault("shrink", "a read-only unit cannot shrink; drop `shrink` or `read_only`".into());
+        }
+        let physical_block_size = self.physical_block_size.map(|size| size.0);
+        let fits =
+            |size: u64| size.is_power_of_two() && (block_size.into()..=MAX_PHYSICAL_BLOCK).contains(&size);
+        if physical_block_size.is_some_and(|size| !fits(size)) {
+            fault(
+                "physical_block_size",
+                format!(
+                    "`physical_block_size` is a power of two from the block size, {block_size}, to {}",
+                    ByteSize(MAX_PHYSICAL_BLOCK)
+                ),
+            );
+        }
+        if self.low_space.is_some() && self.provisioning == Provisioning::Full {
+            fault("low_space", "`low_space` does nothing for a unit that is fully provisioned".into());
+        }
         good.then_some(LunConfig {
             number: self.number,
             device,
             size: self.size.map(|size| size.0),
             preallocate: self.preallocate,
             grow: self.grow,
+            shrink: self.shrink,
             block_size,
+            physical_block_size: physical_block_size.and_then(|size| u32::try_from(size).ok()),
+            low_space: self.low_space,
             read_only: self.read_only,
             removable: self.removable,
             provisioning: self.provisioning,

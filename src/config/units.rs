@@ -1,5 +1,6 @@
 //! Sizes (`1GiB`, `64KiB`) and durations (`15s`, `500ms`) as people write them.
 
+use glint_target_core::lun::space::LowSpace;
 use std::fmt;
 use std::time::Duration;
 
@@ -78,6 +79,21 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
 
 fn bad_duration(text: &str) -> String {
     format!("{text:?} is no duration; write a whole number with a unit, such as 500ms, 15s or 2m")
+}
+
+/// Reads how little space is low: per cent of the store (`10%`), or a size.
+pub(super) fn parse_low_space(text: &str) -> Result<LowSpace, String> {
+    let Some(percent) = text.trim().strip_suffix('%') else {
+        return text.parse::<ByteSize>().map(|size| LowSpace::Bytes(size.0)).map_err(|_| bad_low_space(text));
+    };
+    match percent.trim_end().parse::<u8>() {
+        Ok(percent @ 1..=99) => Ok(LowSpace::Percent(percent)),
+        _ => Err(bad_low_space(text)),
+    }
+}
+
+fn bad_low_space(text: &str) -> String {
+    format!("{text:?} is no amount of space; write 1% to 99% of the store, or a size such as 50GiB")
 }
 
 fn split_unit(text: &str) -> (&str, &str) {

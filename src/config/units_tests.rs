@@ -32,6 +32,21 @@ fn sizes_print_with_the_largest_unit_that_divides_them() {
 }
 
 #[test]
+fn low_space_is_a_part_or_a_size() {
+    let texts = [
+        ("10%", LowSpace::Percent(10)),
+        (" 1 %", LowSpace::Percent(1)),
+        ("50GiB", LowSpace::Bytes(50 << 30)),
+    ];
+    for (text, space) in texts {
+        assert_eq!(parse_low_space(text), Ok(space), "{text}");
+    }
+    for text in ["0%", "100%", "256%", "-1%", "%", "", "ten", "1.5%"] {
+        assert!(parse_low_space(text).unwrap_err().contains("10") || !text.contains("10"), "{text}");
+    }
+}
+
+#[test]
 fn durations_have_units() {
     for (text, milliseconds) in [("500ms", 500), ("15s", 15_000), ("2m", 120_000), ("1h", 3_600_000)] {
         assert_eq!(parse_duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");

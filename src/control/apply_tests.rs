@@ -60,7 +60,7 @@ async fn volumes_come_and_go_while_others_stay() {
 }
 
 #[tokio::test]
-async fn a_volume_grows_but_never_shrinks() {
+async fn a_volume_grows_and_shrinks_when_told() {
     let directory = tempfile::tempdir().unwrap();
     let volume = |options: &str| format!("v=file:{}/disk.img,{options}", directory.path().display());
     let first = config(&[&volume("size=2MiB")]);
@@ -73,12 +73,40 @@ async fn a_volume_grows_but_never_shrinks() {
     let now = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
     assert!(Arc::ptr_eq(&unit, &now), "the unit has not been disturbed");
 
-    for (options, complaint) in [("size=1MiB", "nothing is ever cut off"), ("size=8MiB", "add `grow`")] {
+    for (options, complaint) in [("size=1MiB", "without `shrink`"), ("size=8MiB", "add `grow`")] {
         let failed = told(&control.apply(&config(&[&volume(options)])).await);
         assert_eq!(failed.len(), 1);
         assert!(failed[0].starts_with("volume v, LUN 0: ") && failed[0].contains(complaint), "{failed:?}");
         assert_eq!(size(&control, "v"), Some(4 << 20));
     }
+    assert_eq!(told(&control.apply(&config(&[&volume("size=1MiB,shrink,low_space=99%")])).await), [""; 0]);
+    assert_eq!(size(&control, "v"), Some(1 << 20));
+    let now = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+    assert!(Arc::ptr_eq(&unit, &now), "the unit has not been disturbed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_space_of_a_volume_is_looked_after() {
+    let first = config(&["v=ram:,size=1MiB,low_space=50%"]);
+    let mut control = control(&first);
+    assert_eq!(told(&control.apply(&first).await), [""; 0]);
+    let unit = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+    let look = || tokio::time::sleep(std::time::Duration::from_secs(6));
+    look().await;
+    assert_eq!(unit.space().seen().map(|space| (space.free, space.used)), Some((1 << 20, 0)));
+    assert!(!unit.space().is_low());
+    unit.device().write(0, &vec![1; 600 << 10].into(), false).await.unwrap();
+    look().await;
+    assert!(unit.space().is_low());
+    // Another threshold takes effect at once, without a word to anybody else.
+    assert_eq!(told(&control.apply(&config(&["v=ram:,size=1MiB,low_space=64KiB"])).await), [""; 0]);
+    look().await;
+    assert!(!unit.space().is_low());
+    // Who looks after it does not keep it.
+    let left = Arc::downgrade(&unit);
+    drop(unit);
+    assert_eq!(told(&control.apply(&config(&["w=ram:,size=1MiB"])).await), [""; 0]);
+    assert_eq!(left.strong_count(), 0);
 }
 
 #[tokio::test]

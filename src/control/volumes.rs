@@ -1,5 +1,6 @@
 //! The targets that are open, their units and the devices below.
 
+use super::space::SpaceWatcher;
 use super::state::Store;
 use crate::backend::{self, BackendContext, Device, OpenError, OpenOptions};
 use crate::config::{LunConfig, TargetConfig};
@@ -40,12 +41,12 @@ pub enum VolumeError {
         document.name()
     )]
     Recall { document: Document, error: MemoryError },
-    #[error("it has {found} bytes, more than the {wanted} asked for; nothing is ever cut off")]
+    #[error("it has {found} bytes, more than the {wanted} asked for; nothing is cut off without `shrink`")]
     WouldShrink { found: u64, wanted: u64 },
     #[error("it has {found} bytes, less than the {wanted} asked for; add `grow` to let it grow")]
     WouldGrow { found: u64, wanted: u64 },
-    #[error("it could not grow: {0}")]
-    Grow(DeviceError),
+    #[error("its size could not be changed: {0}")]
+    Resize(DeviceError),
 }
 
 /// A target that is open.
@@ -53,6 +54,8 @@ pub(super) struct OpenTarget {
     pub(super) device: Arc<Served>,
     /// The units that are open, as they were configured.
     luns: BTreeMap<u16, LunConfig>,
+    /// Who looks after their space.
+    watchers: BTreeMap<u16, SpaceWatcher>,
 }
 
 /// What has to be done to a target's units.
@@ -68,7 +71,7 @@ impl OpenTarget {
     pub(super) fn new(name: Arc<str>, copies: Arc<CopyManager<Device>>) -> Self {
         let device =
             ServedDevice { server: TargetDevice::sharing(name, copies), volumes: ArcSwap::default() };
-        Self { device: Arc::new(device), luns: BTreeMap::new() }
+        Self { device: Arc::new(device), luns: BTreeMap::new(), watchers: BTreeMap::new() }
     }
 
     /// Compares what is open with what is wanted.
@@ -82,7 +85,7 @@ impl OpenTarget {
         for lun in &wanted.luns {
             match self.luns.get(&lun.number) {
                 Some(open) if open == lun => {}
-                Some(open) if differs_in_size_alone(open, lun) => changes.resize.push(lun.clone()),
+                Some(open) if differs_in_passing(open, lun) => changes.resize.push(lun.clone()),
                 Some(_) => {
                     changes.close.push(lun.number);
                     changes.open.push(lun.clone());
@@ -101,7 +104,7 @@ impl OpenTarget {
         state: &Store,
         spawner: Arc<dyn Spawner>,
     ) -> Result<Arc<LogicalUnit<Device>>, VolumeError> {
-        let names = target.identity(&lun);
+        let names = target.identity(lun);
         let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
         let config = UnitConfig {
             identity,
@@ -116,6 +119,7 @@ impl OpenTarget {
         let size = device.geometry().size;
         tracing::info!(target = %target.iqn, lun = lun.number, device = %lun.device, size, "volume open");
         let unit = LogicalUnit::new(config, device).with_spawner(spawner);
+        unit.space().set_threshold(lun.low_space);
         let Some(memory) = memory else { return Ok(Arc::new(unit)) };
         let unit = Arc::new(unit.with_memory(memory));
         unit.recall().await.map_err(|(document, error)| VolumeError::Recall { document, error })?;
@@ -131,6 +135,7 @@ impl OpenTarget {
             volumes.sort_by_key(|(number, _)| *number);
             volumes
         });
+        self.watchers.insert(lun.number, SpaceWatcher::start(&unit, self.device.server.name(), lun.number));
         self.device.server.add_unit(lun.number, unit);
         self.luns.insert(lun.number, lun);
     }
@@ -138,6 +143,9 @@ impl OpenTarget {
     /// Takes a unit away: its commands end, its device is flushed and closed.
     pub(super) async fn close(&mut self, number: u16, metrics: &Metrics) {
         self.luns.remove(&number);
+        if let Some(watcher) = self.watchers.remove(&number) {
+            watcher.stop().await;
+        }
         let Some(unit) = self.device.server.remove_unit(number) else { return };
         let name = Arc::clone(self.device.server.name());
         if tokio::time::timeout(CLOSE_PATIENCE, unit.settled()).await.is_err() {
@@ -154,20 +162,28 @@ impl OpenTarget {
         metrics.forget_volume(&name, number);
     }
 
-    /// Lets a unit grow to the size that is wanted now; initiators are told by a unit attention.
+    /// Gives a unit the size and the threshold that are wanted now; initiators are told of the size by a unit attention.
     pub(super) async fn resize(&mut self, lun: LunConfig) -> Result<(), VolumeError> {
         let Some(unit) = self.device.server.unit(lun.number) else { return Ok(()) };
         let found = unit.device().geometry().size;
+        unit.space().set_threshold(lun.low_space);
         match lun.size {
-            Some(wanted) if wanted < found => return Err(VolumeError::WouldShrink { found, wanted }),
+            Some(wanted) if wanted < found && !lun.shrink => {
+                return Err(VolumeError::WouldShrink { found, wanted });
+            }
             Some(wanted) if wanted > found && !lun.grow => {
                 return Err(VolumeError::WouldGrow { found, wanted });
             }
-            Some(wanted) if wanted > found => {
-                unit.device().resize(wanted).await.map_err(VolumeError::Grow)?;
-                unit.capacity_changed();
+            Some(wanted) if wanted != found => {
+                let resized = unit.device().resize(wanted).await;
+                // A cut that is given up may have been made, or be made yet.
+                if unit.device().geometry().size != found {
+                    unit.capacity_changed();
+                }
+                resized.map_err(VolumeError::Resize)?;
                 let target = self.device.server.name();
-                tracing::info!(%target, lun = lun.number, from = found, to = wanted, "volume has grown");
+                let change = if wanted > found { "has grown" } else { "was cut short, as configured" };
+                tracing::info!(%target, lun = lun.number, from = found, to = wanted, "volume {change}");
             }
             _ => {}
         }
@@ -182,7 +198,7 @@ impl OpenTarget {
 }
 
 /// Whether a unit that is open need not be closed to become the other.
-fn differs_in_size_alone(open: &LunConfig, wanted: &LunConfig) -> bool {
-    let size = wanted.size;
-    LunConfig { size, preallocate: wanted.preallocate, grow: wanted.grow, ..open.clone() } == *wanted
+fn differs_in_passing(open: &LunConfig, wanted: &LunConfig) -> bool {
+    let &LunConfig { size, preallocate, grow, shrink, low_space, .. } = wanted;
+    LunConfig { size, preallocate, grow, shrink, low_space, ..open.clone() } == *wanted
 }

@@ -44,6 +44,19 @@ pub struct Discard {
     pub granularity: u32,
 }
 
+/// The store that a device takes its space from, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Size of the store.
+    pub total: u64,
+    /// What can still be taken.
+    pub free: u64,
+    /// What the device itself has taken.
+    pub used: u64,
+    /// Whether others take from it too.
+    pub shared: bool,
+}
+
 /// One run of the allocation map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
@@ -130,6 +143,11 @@ pub trait BlockDevice: Send + Sync + 'static {
         max_extents: usize,
     ) -> impl Future<Output = Result<Vec<Extent>, DeviceError>> + Send;
 
-    /// Changes the size.
+    /// How much space there is; none where that cannot be told.
+    fn space(&self) -> impl Future<Output = Result<Option<Space>, DeviceError>> + Send {
+        async { Ok(None) }
+    }
+
+    /// Changes the size. What lies beyond a smaller one is lost; when this is ready, no change that began before it can reach there.
     fn resize(&self, size: u64) -> impl Future<Output = Result<(), DeviceError>> + Send;
 }

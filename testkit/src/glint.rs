@@ -33,6 +33,7 @@ pub struct Builder {
     advertised: Option<String>,
     arguments: Vec<String>,
     unprivileged: bool,
+    small: Option<(PathBuf, String)>,
 }
 
 impl Builder {
@@ -48,6 +49,7 @@ impl Builder {
             advertised: None,
             arguments: Vec::new(),
             unprivileged: false,
+            small: None,
         }
     }
 
@@ -98,6 +100,13 @@ impl Builder {
         self
     }
 
+    /// Let it see an empty file system of this size (`32m`) at `place`, a directory; nobody else does, but see [`Glint::within`].
+    #[must_use]
+    pub fn small_file_system(mut self, place: &Path, size: &str) -> Self {
+        self.small = Some((place.to_owned(), size.to_owned()));
+        self
+    }
+
     /// Start with flags alone.
     #[track_caller]
     pub fn start(self) -> Glint {
@@ -129,7 +138,11 @@ impl Builder {
             arguments.extend(general.flags());
         }
         arguments.extend(self.arguments);
-        let launcher = if self.unprivileged { unprivileged(self.dir.path()) } else { vec![paths::glint()] };
+        let launcher = match (self.unprivileged, &self.small) {
+            (true, _) => unprivileged(self.dir.path()),
+            (false, Some((place, size))) => with_file_system(place, size),
+            (false, None) => vec![paths::glint()],
+        };
         let process = serve(&launcher, &arguments);
         Glint { process, launcher, arguments, dir: self.dir, general }
     }
@@ -258,6 +271,12 @@ impl Glint {
         format!("iscsi://{chap}{portal}/{IQN_BASE}:{volume}/0")
     }
 
+    /// Where a path that it sees is to be found.
+    pub fn within(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.id()));
+        root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.process.id()
@@ -371,6 +390,16 @@ fn serve(launcher: &[PathBuf], arguments: &[String]) -> Process {
     let mut process = Process::start(Command::new(program).args(rest).args(arguments));
     process.wait_for_line("its ready line", START_LIMIT, |line| line.starts_with("ready "));
     process
+}
+
+/// The command that runs glint in a mount namespace of its own, with a file system in memory.
+fn with_file_system(place: &Path, size: &str) -> Vec<PathBuf> {
+    let mount = format!("mount -t tmpfs -o size={size} tmpfs \"$0\" && exec \"$@\"");
+    ["unshare", "--mount", "sh", "-c", &mount]
+        .iter()
+        .map(PathBuf::from)
+        .chain([place.into(), paths::glint()])
+        .collect()
 }
 
 /// The command that runs a copy of glint with nothing but a uid. A copy, since that user may not reach the build.

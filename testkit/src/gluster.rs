@@ -90,13 +90,15 @@ pub struct VolumeSpec {
     pub replica: usize,
     /// Whether files are split into shards (of 4 MiB).
     pub sharded: bool,
+    /// Bricks on file systems of this size (`48m`) in memory; none shares one with others.
+    pub brick_size: Option<String>,
     /// Options beyond those for a volume of block files.
     pub options: Vec<(String, String)>,
 }
 
 impl Default for VolumeSpec {
     fn default() -> Self {
-        Self { replica: 3, sharded: false, options: Vec::new() }
+        Self { replica: 3, sharded: false, brick_size: None, options: Vec::new() }
     }
 }
 
@@ -164,6 +166,19 @@ impl GlusterCluster {
         let bricks: Vec<PathBuf> = (0..spec.replica)
             .map(|number| self.inner.directory.path().join(format!("bricks/{name}-{number}")))
             .collect();
+        for brick in &bricks {
+            let Some(size) = &spec.brick_size else { break };
+            fs::create_dir(brick)?;
+            self.within(&[
+                "mount",
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={size}"),
+                "tmpfs",
+                &brick.display().to_string(),
+            ])?;
+        }
         let locations: Vec<String> =
             bricks.iter().map(|brick| format!("{}:{}", self.inner.address, brick.display())).collect();
         let replica = spec.replica.to_string();
@@ -218,10 +233,15 @@ impl GlusterCluster {
 
     /// Sends a signal to a process of the namespace, by its number there. `0` only asks whether it exists.
     fn signal(&self, signal: &str, process: &str) -> io::Result<()> {
+        self.within(&["kill", "-s", signal, process])
+    }
+
+    /// Runs a command in the namespace.
+    fn within(&self, command_line: &[&str]) -> io::Result<()> {
         let parent = self.inner.namespace.id();
         let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
         let mut command = Command::new("nsenter");
-        command.args(["--target", children.trim(), "--mount", "--pid", "kill", "-s", signal, process]);
+        command.args(["--target", children.trim(), "--mount", "--pid"]).args(command_line);
         succeed("nsenter", command.output()?).map(drop)
     }
 }
@@ -253,6 +273,19 @@ impl GlusterVolume {
     #[must_use]
     pub fn brick(&self, number: usize) -> Option<&Path> {
         self.bricks.get(number).map(PathBuf::as_path)
+    }
+
+    /// Takes so many MiB of the space of every brick that was given a size, instead of what was taken so before; 0 gives all of it back.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn take_space(&self, mebibytes: u32) -> io::Result<()> {
+        for brick in &self.bricks {
+            let ballast = brick.join("ballast").display().to_string();
+            let count = format!("count={mebibytes}");
+            self.cluster.within(&["dd", "if=/dev/zero", &format!("of={ballast}"), "bs=1M", &count])?;
+        }
+        Ok(())
     }
 
     /// The device `path` of the volume, as QEMU and glint write it.

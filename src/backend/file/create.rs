@@ -103,11 +103,12 @@ impl Opening<'_> {
             SizePlan::Keep(_) => return Ok(()),
             SizePlan::Create(size) => (0, size),
             SizePlan::Grow { from, to } => (from, to),
+            SizePlan::Shrink(to) => (to, to),
         };
         if kind == Kind::BlockDevice {
             return Err(self.failed("change the size of a block device")(io::Error::from(Errno::OPNOTSUPP)));
         }
-        if self.how.preallocate {
+        if self.how.preallocate && to > from {
             sys::allocate(file, from, to - from).map_err(self.failed("take its space in advance"))?;
         } else {
             sys::truncate(file, to).map_err(self.failed("set its size"))?;

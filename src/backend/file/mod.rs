@@ -14,7 +14,7 @@ use super::range::{MAX_ZEROS, chunks, push_extent, widen, within, zeros};
 use super::range_lock::RangeLock;
 use super::threads::IoThreads;
 use bytes::Bytes;
-use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
+use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry, Space};
 use glint_target_core::payload::Payload;
 use rustix::io::Errno;
 use std::fs::File;
@@ -112,7 +112,8 @@ impl Shared {
             read = sys::read_full(&self.file, wide.start, buffer.as_mut()).map_err(classify)?;
         }
         if read < skip + len {
-            return Err(DeviceError::Medium);
+            // It has shrunk since the range was checked.
+            return Err(if range.end > self.size() { DeviceError::OutOfRange } else { DeviceError::Medium });
         }
         Ok(Bytes::from_owner(buffer).slice(skip..skip + len))
     }
@@ -204,19 +205,32 @@ impl Shared {
         Ok(map)
     }
 
-    fn resize(&self, size: u64) -> Result<(), DeviceError> {
+    fn check_resize(&self, size: u64) -> Result<(), DeviceError> {
         self.latch.check()?;
         if self.kind == Kind::BlockDevice || !size.is_multiple_of(self.unit()) {
             return Err(DeviceError::Unsupported);
         }
+        Ok(())
+    }
+
+    /// From the size that it had to another.
+    fn resize(&self, from: u64, to: u64) -> Result<(), DeviceError> {
         let found = sys::size(&self.file).map_err(classify)?;
-        if found > size.max(self.size()) {
-            tracing::error!(found, wanted = size, "others have made a file longer; nothing is ever cut off");
+        if found > to.max(from) {
+            tracing::error!(found, wanted = to, "others have made a file longer; it is left alone");
             return Err(DeviceError::OutOfRange);
         }
-        sys::truncate(&self.file, size).map_err(classify)?;
-        self.size.store(size, Ordering::Release);
+        sys::truncate(&self.file, to).map_err(classify)?;
+        self.size.store(to, Ordering::Release);
         Ok(())
+    }
+
+    fn space(&self) -> Result<Option<Space>, DeviceError> {
+        match self.kind {
+            Kind::Regular => sys::space(&self.file).map(Some).map_err(classify),
+            // It may be thin itself, and does not tell.
+            Kind::BlockDevice => Ok(None),
+        }
     }
 }
 
@@ -279,8 +293,27 @@ impl BlockDevice for FileDevice {
         if self.shared.capabilities.read_only {
             return Err(DeviceError::ReadOnly);
         }
+        self.shared.check_resize(size)?;
+        let from = self.shared.size();
+        // What lies beyond a smaller size is given up first, so that no new change begins there, and those under way end before the cut:
+        // a later one would make the file longer again.
+        self.shared.size.fetch_min(size, Ordering::AcqRel);
+        let guard = self.locks.lock(size..u64::MAX).await;
         let shared = self.shared.clone();
-        self.threads.run(move || shared.resize(size)).await?
+        let resize = move || {
+            let _held = guard;
+            let result = shared.resize(from, size);
+            if result.is_err() {
+                shared.size.store(from, Ordering::Release);
+            }
+            result
+        };
+        self.threads.run(resize).await?
+    }
+
+    async fn space(&self) -> Result<Option<Space>, DeviceError> {
+        let shared = self.shared.clone();
+        self.threads.run(move || shared.space()).await?
     }
 }
 

@@ -1,6 +1,7 @@
 //! System calls on one open file or block device. All block.
 
 use super::super::buffers::{ALIGNMENT, Buffer, BufferPool};
+use glint_target_core::device::Space;
 use glint_target_core::payload::Payload;
 use rustix::fs::{AtFlags, FallocateFlags, FileType, OFlags, SeekFrom, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -46,6 +47,18 @@ pub(super) fn size(file: &File) -> Result<u64, Errno> {
 pub(super) fn allocation_unit(file: &File) -> Result<u32, Errno> {
     let unit = u32::try_from(rustix::fs::fstat(file)?.st_blksize).unwrap_or(0);
     Ok(if unit.is_power_of_two() { unit.clamp(512, 1 << 20) } else { 4096 })
+}
+
+/// The space of the file system: all of it, what may still be taken without privileges, and what the file has taken.
+pub(super) fn space(file: &File) -> Result<Space, Errno> {
+    let system = rustix::fs::fstatvfs(file)?;
+    let stat = rustix::fs::fstat(file)?;
+    Ok(Space {
+        total: system.f_blocks.saturating_mul(system.f_frsize),
+        free: system.f_bavail.saturating_mul(system.f_frsize),
+        used: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
+        shared: true,
+    })
 }
 
 /// Switches to direct I/O where the file system has it; says what it asks for.

@@ -76,6 +76,43 @@ mod in_memory {
     });
 }
 
+#[tokio::test]
+async fn a_cut_waits_for_what_is_under_way_and_lets_nothing_new_begin() {
+    let (device, _kept) = in_directory(TempDir::new().unwrap(), sized(1 << 20)).await;
+    let under_way = device.locks.lock(1 << 19..1 << 20).await;
+    let mut cut = Box::pin(device.resize(1 << 18));
+    assert!(futures_util::poll!(&mut cut).is_pending());
+    let data: Payload = vec![1; 4096].into();
+    assert_eq!(device.write(1 << 19, &data, false).await, Err(DeviceError::OutOfRange));
+    assert_eq!(device.write(0, &data, false).await, Ok(()), "others are not held up");
+    assert_eq!(sys::size(&device.shared.file), Ok(1 << 20));
+    drop(under_way);
+    assert_eq!(cut.await, Ok(()));
+    assert_eq!(sys::size(&device.shared.file), Ok(1 << 18));
+}
+
+#[tokio::test]
+async fn a_larger_file_is_cut_only_when_told() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("disk.img");
+    drop(open_at(&path, &sized(1 << 20)).await.unwrap());
+    assert!(open_at(&path, &sized(1 << 19)).await.unwrap_err().contains("`shrink`"));
+    assert_eq!(path.metadata().unwrap().len(), 1 << 20);
+    let device = open_at(&path, &OpenOptions { shrink: true, ..sized(1 << 19) }).await.unwrap();
+    assert_eq!((device.geometry().size, path.metadata().unwrap().len()), (1 << 19, 1 << 19));
+}
+
+#[tokio::test]
+async fn the_physical_block_size_may_be_told_otherwise() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("disk.img");
+    for (told, physical_block) in [(None, 4096), (Some(512), 512), (Some(16384), 16384)] {
+        let how = OpenOptions { physical_block_size: told, ..sized(1 << 20) };
+        let device = open(&spec(&path), &how, &context()).await.unwrap();
+        assert_eq!(device.geometry().physical_block, physical_block);
+    }
+}
+
 fn sized(size: u64) -> OpenOptions {
     OpenOptions { size: Some(size), ..OpenOptions::default() }
 }

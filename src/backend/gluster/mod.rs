@@ -18,7 +18,7 @@ use super::range::{chunks, push_extent, widen, within};
 use super::range_lock::RangeLock;
 use bytes::Bytes;
 use glint_gfapi::{Error, File, Kind};
-use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry};
+use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry, Space};
 use glint_target_core::payload::Payload;
 use patience::{Settle, by, classify, patiently};
 use remote::RemoteFile;
@@ -41,7 +41,7 @@ const PHYSICAL_BLOCK: u32 = 4096;
 pub struct GlusterDevice {
     inner: Patient<File>,
     /// Keeps the client for other files of the volume to share.
-    _volume: Arc<volumes::Connected>,
+    volume: Arc<volumes::Connected>,
 }
 
 /// A remote file with deadlines, retries and locks around it.
@@ -71,7 +71,8 @@ struct Shared<F> {
 struct Abilities {
     read_only: bool,
     discard: bool,
-    /// The file is split into shards: FUA takes a flush, and there is no allocation map.
+    /// The file is split into shards: FUA takes a flush, there is no allocation map, and it is not cut: GlusterFS 10 empties the last
+    /// shard that is to stay where the new size is a multiple of the shards'.
     sharded: bool,
 }
 
@@ -177,6 +178,18 @@ impl<F: RemoteFile> Shared<F> {
             }
             Clear::Zero => Err(unsupported),
         }
+    }
+
+    /// From the size that it had to another.
+    async fn resize(&self, from: u64, to: u64, deadline: Instant) -> Result<(), DeviceError> {
+        let found = patiently(deadline, || self.file.size()).await.map_err(|error| classify(&error))?;
+        if found > to.max(from) {
+            tracing::error!(found, wanted = to, "others have made a file longer; it is left alone");
+            return Err(DeviceError::OutOfRange);
+        }
+        patiently(deadline, || self.file.truncate(to)).await.map_err(|error| classify(&error))?;
+        self.size.store(to, Ordering::Release);
+        Ok(())
     }
 
     async fn allocation_map(
@@ -287,19 +300,21 @@ impl<F: RemoteFile> BlockDevice for Patient<F> {
         self.shared.latch.check()?;
         let deadline = Instant::now() + self.deadline;
         let shared = self.shared.clone();
+        let from = shared.size();
+        if size < from && shared.abilities.sharded {
+            return Err(DeviceError::Unsupported);
+        }
+        // What lies beyond a smaller size is given up first, so that no new change begins there, and those under way end before the cut:
+        // a later one would make the file longer again.
+        shared.size.fetch_min(size, Ordering::AcqRel);
+        let locks = self.locks.clone();
         let resize = async move {
-            let found = patiently(deadline, || shared.file.size()).await.map_err(|error| classify(&error))?;
-            if found > size.max(shared.size()) {
-                tracing::error!(
-                    found,
-                    wanted = size,
-                    "others have made a file longer; nothing is ever cut off"
-                );
-                return Err(DeviceError::OutOfRange);
+            let _held = locks.lock(size..u64::MAX).await;
+            let result = shared.resize(from, size, deadline).await;
+            if result.is_err() {
+                shared.size.store(from, Ordering::Release);
             }
-            patiently(deadline, || shared.file.truncate(size)).await.map_err(|error| classify(&error))?;
-            shared.size.store(size, Ordering::Release);
-            Ok(())
+            result
         };
         by(deadline, Settle::new(resize)).await
     }
@@ -336,6 +351,13 @@ impl BlockDevice for GlusterDevice {
 
     async fn allocation_map(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>, DeviceError> {
         self.inner.allocation_map(offset, len, max).await
+    }
+
+    /// In the bricks' own time: whoever asks does so rarely, and one question at a time.
+    async fn space(&self) -> Result<Option<Space>, DeviceError> {
+        let whole = self.volume.volume.space().await.map_err(|error| classify(&error))?;
+        let stat = self.inner.shared.file.stat().await.map_err(|error| classify(&error))?;
+        Ok(Some(Space { total: whole.total, free: whole.free, used: stat.allocated, shared: true }))
     }
 
     async fn resize(&self, size: u64) -> Result<(), DeviceError> {

@@ -40,7 +40,7 @@ impl GlusterDevice {
         match opening.prepare(&file).await {
             Ok((size, abilities, claim)) => {
                 let inner = Patient::new(file, size, abilities, context.io_deadline, Some(claim));
-                Ok(Self { inner, _volume: volume })
+                Ok(Self { inner, volume })
             }
             Err(error) => {
                 if created {
@@ -104,6 +104,10 @@ impl Opening<'_> {
             SizePlan::Keep(_) => return Ok(()),
             SizePlan::Create(size) => (0, size),
             SizePlan::Grow { from, to } => (from, to),
+            SizePlan::Shrink(_) if self.volume.sharded => {
+                return Err(OpenError::ShardedShrink { device: self.device.clone() });
+            }
+            SizePlan::Shrink(to) => (to, to),
         };
         self.call("set its size", file.truncate(to)).await?;
         if self.how.preallocate {

@@ -113,6 +113,34 @@ async fn a_write_given_up_lands_before_later_ones_to_the_same_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_write_given_up_lands_before_the_file_is_cut() {
+    let device = fated(&[Fate::Takes(Duration::from_secs(20))]);
+    let end = (8 * MIB - 4096) as u64;
+    assert_eq!(device.write(end, &payload(1, 4096), false).await, Err(DeviceError::Unreachable));
+    let begun = Instant::now();
+    assert_eq!(device.resize(MIB as u64).await, Ok(()));
+    assert_eq!(begun.elapsed(), Duration::from_secs(8), "it waited for the write");
+    assert_eq!(device.geometry().size, MIB as u64);
+    assert_eq!(device.shared.file.names(), ["write", "size", "truncate"]);
+}
+
+#[tokio::test]
+async fn a_file_in_shards_is_not_cut() {
+    let device = device_with(8 * MIB, Abilities { sharded: true, ..abilities() });
+    assert_eq!(device.resize(4 * MIB as u64).await, Err(DeviceError::Unsupported));
+    assert_eq!(device.geometry().size, 8 * MIB as u64);
+    assert_eq!(device.shared.file.names(), [""; 0], "the bricks were not even asked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_that_fails_leaves_the_size() {
+    let device = fated(&[Fate::Fails(Errno::IO)]);
+    assert_eq!(device.resize(MIB as u64).await, Err(DeviceError::Medium));
+    assert_eq!(device.geometry().size, 8 * MIB as u64);
+    assert_eq!(device.write(4 * MIB as u64, &payload(1, 4096), false).await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_aborted_write_lands_before_later_ones_to_the_same_bytes() {
     let device = fated(&[Fate::Takes(Duration::from_secs(3))]);
     let (first, other) = (payload(1, 4096), payload(3, 4096));

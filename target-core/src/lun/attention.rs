@@ -2,7 +2,8 @@
 
 use crate::scsi::asc;
 use crate::scsi::command::NexusId;
-use crate::scsi::sense::Asc;
+use crate::scsi::mode_pages::THRESHOLD_DESCRIPTOR;
+use crate::scsi::sense::{Asc, Sense, SenseKey};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +12,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Whether a condition tells of a reset: it goes before a reservation conflict (SAM-5 5.3.3) and before every other condition.
 pub fn is_reset(condition: Asc) -> bool {
     condition.0 == asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED.0
+}
+
+/// The sense data that tells of a condition.
+pub fn sense(condition: Asc) -> Sense {
+    let sense = Sense::new(SenseKey::UnitAttention, condition);
+    match condition {
+        // SBC-4 4.7.3.7: which threshold it is.
+        asc::THIN_PROVISIONING_SOFT_THRESHOLD_REACHED => sense.informing(THRESHOLD_DESCRIPTOR),
+        _ => sense,
+    }
 }
 
 /// The conditions of one unit, in the order in which they are reported.

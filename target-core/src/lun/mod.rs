@@ -17,6 +17,7 @@ pub mod memory;
 pub mod priorities;
 pub mod reservations;
 pub mod self_tests;
+pub mod space;
 pub mod statistics;
 pub mod target;
 pub mod task_set;

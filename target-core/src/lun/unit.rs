@@ -15,6 +15,7 @@ use super::memory::{Document, MemoryError, UnitMemory};
 use super::priorities::Priorities;
 use super::reservations::{Reservations, document};
 use super::self_tests::SelfTests;
+use super::space::SpaceWatch;
 use super::statistics::Statistics;
 use super::task_set::TaskSet;
 use crate::device::BlockDevice;
@@ -60,6 +61,7 @@ pub struct LogicalUnit<D> {
     memory: Option<Arc<dyn UnitMemory>>,
     background: Background,
     condition: Condition,
+    space: SpaceWatch,
 }
 
 impl<D: BlockDevice> LogicalUnit<D> {
@@ -86,6 +88,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             memory: None,
             background: Background::default(),
             condition: Condition::default(),
+            space: SpaceWatch::default(),
         }
     }
 
@@ -112,6 +115,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// Whether the medium can be used.
     pub fn condition(&self) -> &Condition {
         &self.condition
+    }
+
+    /// The space that it lives on.
+    pub fn space(&self) -> &SpaceWatch {
+        &self.space
     }
 
     /// What outlives the process, if anything does.
@@ -142,6 +150,9 @@ impl<D: BlockDevice> LogicalUnit<D> {
     pub fn admit(&self, nexus: &Nexus) {
         self.attentions.admit(nexus.id);
         self.reservations.admit(nexus);
+        if self.space.is_low() {
+            self.attentions.raise_for(nexus.id, asc::THIN_PROVISIONING_SOFT_THRESHOLD_REACHED);
+        }
     }
 
     /// What it was made with.

@@ -8,7 +8,7 @@ use super::row::{AccessClass, AttentionRule, Needs, ReservationClass, Row};
 use super::sense::{Fault, Sense, SenseKey, Status};
 use crate::device::BlockDevice;
 use crate::lun::alua::AccessState;
-use crate::lun::attention::is_reset;
+use crate::lun::attention::{self, is_reset};
 use crate::lun::unit::LogicalUnit;
 
 /// Lets a command pass, or tells why not, in the order of SAM-5 5.3.3: resets, reservations, then the other conditions.
@@ -46,7 +46,7 @@ fn attentions<D: BlockDevice>(
     match rule {
         AttentionRule::Exempt | AttentionRule::Own => Ok(()),
         AttentionRule::Report => match unit.attentions().take(nexus.id, wanted) {
-            Some(condition) => Err(Sense::new(SenseKey::UnitAttention, condition)),
+            Some(condition) => Err(attention::sense(condition)),
             None => Ok(()),
         },
     }

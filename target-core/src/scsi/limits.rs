@@ -19,6 +19,19 @@ pub fn write_same_blocks(capabilities: &Capabilities, block_size: u32) -> u64 {
     bytes / u64::from(block_size)
 }
 
+/// THRESHOLD EXPONENT (SBC-4 6.6.9): a threshold set is a MiB, or more where all sets of the unit would not fit a count.
+pub fn threshold_exponent<D: BlockDevice>(unit: &LogicalUnit<D>) -> u8 {
+    let mebibyte = ((1 << 20) / unit.block_size()).ilog2();
+    let whole = unit.capacity().checked_ilog2().unwrap_or(0);
+    mebibyte.max((whole + 1).saturating_sub(u32::BITS)) as u8 // 64 at most
+}
+
+/// Bytes of space as a number of threshold sets, whole ones.
+pub fn resource_count<D: BlockDevice>(unit: &LogicalUnit<D>, bytes: u64) -> u32 {
+    let blocks = bytes / u64::from(unit.block_size());
+    u32::try_from(blocks >> threshold_exponent(unit)).unwrap_or(u32::MAX)
+}
+
 /// What WRITE ATOMIC takes, in logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Atomic {

@@ -1,7 +1,7 @@
 //! Log pages (SPC-5 7.3). A page is one row: its code, and how its parameters come from the unit.
 
-use super::asc;
-use crate::device::BlockDevice;
+use super::{asc, limits};
+use crate::device::{BlockDevice, Space};
 use crate::lun::self_tests::{RESULTS, SelfTest};
 use crate::lun::statistics::{Statistics, Tally};
 use crate::lun::unit::LogicalUnit;
@@ -67,6 +67,7 @@ impl<D: BlockDevice> LogPages<D> {
         LogPage { code: 0x02, contents: Contents::Counters(|statistics| &statistics.written) },
         // Read Error Counters (SPC-5 7.3.15).
         LogPage { code: 0x03, contents: Contents::Counters(|statistics| &statistics.read) },
+        LogPage { code: 0x0c, contents: Contents::List(logical_block_provisioning) },
         // Temperature (SPC-5 7.3.21): a unit without a body has none.
         LogPage {
             code: 0x0d,
@@ -99,6 +100,22 @@ pub fn counters(tally: &Tally) -> Vec<Parameter> {
         counter(0x0004, 0), // times a correction algorithm was processed
         counter(0x0005, tally.bytes()),
         counter(0x0006, tally.unrecovered()),
+    ]
+}
+
+/// SBC-4 6.4.5: resource counts in threshold sets, each with its scope: 01b where the resource is the unit's own, 10b where it may be
+/// shared. A unit that cannot tell has all of its blocks for itself.
+fn logical_block_provisioning<D: BlockDevice>(unit: &LogicalUnit<D>) -> Vec<Parameter> {
+    let own =
+        Space { total: 0, free: 0, used: unit.capacity() * u64::from(unit.block_size()), shared: false };
+    let space = unit.space().seen().unwrap_or(own);
+    let resource = |code, bytes, scope| {
+        let [a, b, c, d] = limits::resource_count(unit, bytes).to_be_bytes();
+        Parameter::list(code, [a, b, c, d, scope, 0, 0, 0])
+    };
+    vec![
+        resource(0x0001, space.free, if space.shared { 0b10 } else { 0b01 }), // available LBA mapping resources
+        resource(0x0002, space.used, 0b01),                                   // used LBA mapping resources
     ]
 }
 

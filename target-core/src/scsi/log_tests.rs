@@ -35,14 +35,14 @@ fn counters(bench: &Bench, code: u8) -> Vec<u64> {
 #[test]
 fn supported_pages_and_subpages() {
     let bench = Bench::new();
-    let pages = [0x00, 0x02, 0x03, 0x0d, 0x0e, 0x10, 0x2f];
-    assert_eq!(page(&bench, 0), [&[0, 0, 0, 7][..], &pages].concat());
+    let pages = [0x00, 0x02, 0x03, 0x0c, 0x0d, 0x0e, 0x10, 0x2f];
+    assert_eq!(page(&bench, 0), [&[0, 0, 0, 8][..], &pages].concat());
     for page_control in [0x40, 0x80, 0xc0] {
         assert_eq!(page(&bench, page_control)[4..], pages, "PC does not matter");
     }
     let with_subpages = bench.good(&sense(0, 0xff, 0), &[]);
     let pairs: Vec<u8> = pages.iter().flat_map(|code| [*code, 0, *code, 0xff]).collect();
-    assert_eq!(with_subpages, [&[0x40, 0xff, 0, 28][..], &pairs].concat());
+    assert_eq!(with_subpages, [&[0x40, 0xff, 0, 32][..], &pairs].concat());
     assert_eq!(bench.good(&sense(0x0d, 0xff, 0), &[])[..], [0x4d, 0xff, 0, 4, 0x0d, 0, 0x0d, 0xff]);
     for code in pages {
         let data = page(&bench, 0x40 | code);

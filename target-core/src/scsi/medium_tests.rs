@@ -366,6 +366,25 @@ fn compare_and_write() {
 }
 
 #[test]
+fn compare_and_write_of_as_many_blocks_as_its_length_can_tell() {
+    let bench = Bench::new();
+    let len = 255 * 512;
+    let cdb = [0x89, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 255, 0, 0];
+    bench.good(&cdb, &[vec![0; len], vec![3; len]].concat());
+    assert!(bench.good(&ten(0x28, 0, 1, 255), &[]).iter().all(|byte| *byte == 3));
+    let mut verify = vec![3; len];
+    verify[len - 1] = 4;
+    let response = bench.fails(
+        &cdb,
+        &[verify, vec![9; len]].concat(),
+        SenseKey::Miscompare,
+        asc::MISCOMPARE_DURING_VERIFY_OPERATION,
+    );
+    assert_eq!(response.sense[..7], [0xf0, 0, 0x0e, 0, 1, 0xfd, 0xff], "INFORMATION: 130559");
+    assert!(bench.good(&ten(0x28, 0, 1, 255), &[]).iter().all(|byte| *byte == 3), "nothing was written");
+}
+
+#[test]
 fn nothing_comes_between_comparing_and_writing() {
     let bench = Bench::new();
     bench.device().hold(true);

@@ -92,7 +92,21 @@ pub const PAGES: &[ModePage] = &[
             Ok(())
         },
     },
+    // Logical Block Provisioning (SBC-4 6.5.9): one threshold descriptor, of available LBA mapping resources (01h), armed decreasing.
+    ModePage {
+        code: 0x1c,
+        subpage: 0x02,
+        render: |values| {
+            let mut page = filled(16, &[(12, if values.threshold > 0 { 0x80 } else { 0 }), (13, 0x01)]);
+            page.extend_from_slice(&values.threshold.to_be_bytes());
+            page
+        },
+        absorb: |_, _| Ok(()),
+    },
 ];
+
+/// Where the threshold descriptor begins in the Logical Block Provisioning page, its header counted.
+pub const THRESHOLD_DESCRIPTOR: u64 = 16;
 
 /// EXTENDED SELF-TEST COMPLETION TIME.
 pub const EXTENDED_SELF_TEST_SECONDS: u16 = 60;

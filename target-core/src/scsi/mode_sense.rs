@@ -78,7 +78,7 @@ fn pages<D: BlockDevice>(request: &Request<'_, D>) -> Result<Vec<u8>, Sense> {
     let (code, subpage) = (cdb.u8(2) & 0x3f, cdb.u8(3));
     let volatile_cache = request.unit.device().capabilities().volatile_cache;
     let now = request.unit.modes().get();
-    let defaults = ModeValues::defaults(volatile_cache);
+    let defaults = ModeValues { threshold: now.threshold, ..ModeValues::defaults(volatile_cache) };
     let saved = request.unit.modes().saved();
     let saveable = request.unit.memory().is_some();
     let show = |page: &ModePage| match cdb.u8(2) >> 6 {

@@ -14,6 +14,8 @@ const CONTROL: [u8; 12] = [0x0a, 0x0a, 2, 0x10, 0, 0x40, 0, 0, 0, 0, 0, 60];
 const EXTENSION: [u8; 32] =
     [0x4a, 1, 0, 28, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const EXCEPTIONS: [u8; 12] = [0x1c, 0x0a, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+/// Without a threshold.
+const PROVISIONING: [u8; 24] = [0x5c, 2, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
 
 fn control(bits: [u8; 3]) -> Vec<u8> {
     let mut page = CONTROL.to_vec();
@@ -40,8 +42,9 @@ fn all_pages() {
     let want = [&[83, 0, 0x10, 8][..], &descriptor, &pages].concat();
     assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0, 255, 0], &[]), want);
     assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0, 4, 0], &[]), want[..4]);
-    let with_subpages = [&RECOVERY[..], &DISCONNECT, &CACHING, &CONTROL, &EXTENSION, &EXCEPTIONS].concat();
-    let want_all = [&[115, 0, 0x10, 8][..], &descriptor, &with_subpages].concat();
+    let with_subpages =
+        [&RECOVERY[..], &DISCONNECT, &CACHING, &CONTROL, &EXTENSION, &EXCEPTIONS, &PROVISIONING].concat();
+    let want_all = [&[139, 0, 0x10, 8][..], &descriptor, &with_subpages].concat();
     assert_eq!(bench.good(&[0x1a, 0, 0x3f, 0xff, 255, 0], &[]), want_all);
     let controls = [&[47, 0, 0x10, 0][..], &CONTROL, &EXTENSION].concat();
     assert_eq!(bench.good(&[0x1a, 8, 0x0a, 0xff, 255, 0], &[]), controls);

@@ -23,6 +23,8 @@ pub struct ModeValues {
     pub mrie: u8,
     /// Control Extension page, INITIAL COMMAND PRIORITY; four bits.
     pub initial_priority: u8,
+    /// Logical Block Provisioning page, THRESHOLD COUNT of available space; 0 where there is no threshold. It is the configuration's.
+    pub threshold: u32,
 }
 
 impl ModeValues {
@@ -61,6 +63,7 @@ impl ModeValues {
             test: bit(6),
             mrie: nibble(24),
             initial_priority: nibble(28),
+            threshold: 0,
         }
     }
 }
@@ -70,18 +73,20 @@ pub struct ModeCell {
     now: AtomicU32,
     /// Those to go back to: the defaults until others are saved.
     saved: AtomicU32,
+    threshold: AtomicU32,
 }
 
 impl ModeCell {
     /// The default parameters.
     pub fn new(volatile_cache: bool) -> Self {
         let defaults = ModeValues::defaults(volatile_cache).pack();
-        Self { now: AtomicU32::new(defaults), saved: AtomicU32::new(defaults) }
+        Self { now: AtomicU32::new(defaults), saved: AtomicU32::new(defaults), threshold: AtomicU32::new(0) }
     }
 
     /// The parameters in force.
     pub fn get(&self) -> ModeValues {
-        ModeValues::unpack(self.now.load(Ordering::Acquire))
+        let threshold = self.threshold.load(Ordering::Relaxed);
+        ModeValues { threshold, ..ModeValues::unpack(self.now.load(Ordering::Acquire)) }
     }
 
     /// Replaces them; tells whether they were others.
@@ -89,9 +94,15 @@ impl ModeCell {
         self.now.swap(values.pack(), Ordering::AcqRel) != values.pack()
     }
 
+    /// Sets the threshold, which no initiator can change.
+    pub fn set_threshold(&self, count: u32) {
+        self.threshold.store(count, Ordering::Relaxed);
+    }
+
     /// The saved parameters.
     pub fn saved(&self) -> ModeValues {
-        ModeValues::unpack(self.saved.load(Ordering::Acquire))
+        let threshold = self.threshold.load(Ordering::Relaxed);
+        ModeValues { threshold, ..ModeValues::unpack(self.saved.load(Ordering::Acquire)) }
     }
 
     /// Replaces the saved parameters.

@@ -17,3 +17,7 @@ pub fn orwrite<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<'a,
         Ok(Reply::good())
     })
 }
+
+#[cfg(test)]
+#[path = "orwrite_tests.rs"]
+mod tests;

@@ -60,7 +60,7 @@ pub async fn begin<D: BlockDevice>(
         unit.condition().begin(state, Arc::clone(&job));
         carry_out(Arc::clone(unit), job, overhaul.clone(), record.clone(), Arc::clone(&outcome))
     };
-    let job = match unit.background().start(&work) {
+    let job = match unit.background().start(work) {
         Some(job) => job,
         None => {
             let job = Arc::new(Job::default());
@@ -148,6 +148,13 @@ async fn work<D: BlockDevice>(effort: &impl Effort<D>, job: &Job, passes: &[Pass
         for step in blocks::steps(0..end, STEP) {
             effort.pause().await?;
             let done = step.end - step.start;
+            // The unit may have shrunk since.
+            let end = unit.capacity() * u64::from(unit.block_size());
+            let step = step.start.min(end)..step.end.min(end);
+            if step.is_empty() {
+                job.advance(done);
+                continue;
+            }
             match pass {
                 Pass::Erase if unit.device().capabilities().discard.is_some() => {
                     blocks::discard(effort, step).await?;

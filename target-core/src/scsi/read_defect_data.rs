@@ -27,3 +27,7 @@ pub fn read_defect_data_10<D: BlockDevice>(request: &Request<'_, D>) -> Result<R
 pub fn read_defect_data_12<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
     Ok(Reply::data(vec![0, asked(request, 1)?, 0, 0, 0, 0, 0, 0]))
 }
+
+#[cfg(test)]
+#[path = "read_defect_data_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@ use super::request::{Reply, Request};
 use super::sense::{Fault, Sense, SenseKey};
 use super::sense_format::{SenseFormat, render};
 use crate::device::BlockDevice;
+use crate::lun::attention;
 use crate::lun::unit::LogicalUnit;
 
 /// Tells, and clears, a unit attention; otherwise whether there is a medium, how far formatting or sanitizing it is, and an informational
@@ -13,7 +14,7 @@ use crate::lun::unit::LogicalUnit;
 pub fn request_sense<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
     let unit = request.unit;
     let sense = match unit.attentions().take(request.nexus.id, |_| true) {
-        Some(condition) => Sense::new(SenseKey::UnitAttention, condition),
+        Some(condition) => attention::sense(condition),
         None if !unit.medium().is_loaded() => Sense::new(SenseKey::NotReady, asc::MEDIUM_NOT_PRESENT),
         None => match unit.condition().sense() {
             Some(sense) => sense,

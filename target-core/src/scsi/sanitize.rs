@@ -94,7 +94,7 @@ fn overwrite(list: &[u8], block_size: u32) -> Result<Vec<Pass>, Fault> {
         list.get(HEADER..HEADER + length).ok_or(Sense::illegal(asc::PARAMETER_LIST_LENGTH_ERROR))?;
     let plain = fill(pattern, block_size);
     let inverted: Bytes = plain.iter().map(|byte| !byte).collect();
-    let block = |pass: u8| if invert && (count - pass) % 2 == 0 { &inverted } else { &plain };
+    let block = |pass: u8| if invert && (count - pass).is_multiple_of(2) { &inverted } else { &plain };
     Ok((0..count).map(|pass| Pass::Write(block(pass).clone())).collect())
 }
 

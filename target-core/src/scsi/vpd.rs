@@ -122,9 +122,12 @@ fn block_device_characteristics<D: BlockDevice>(request: &Request<'_, D>) -> Vec
 
 /// SBC-4 6.6.9.
 fn logical_block_provisioning<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
-    match request.unit.device().capabilities().discard {
+    let unit = request.unit;
+    // There are thresholds where it can be told how much space is left.
+    let exponent = unit.space().seen().map_or(0, |_| limits::threshold_exponent(unit));
+    match unit.device().capabilities().discard {
         // LBPU, LBPWS, LBPWS10, LBPRZ 001b; thin provisioned.
-        Some(_) => vec![0, 0xe4, 0x02, 0],
+        Some(_) => vec![exponent, 0xe4, 0x02, 0],
         None => vec![0; 4],
     }
 }

@@ -31,3 +31,7 @@ pub fn write_atomic<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFutur
         Ok(Reply::good())
     })
 }
+
+#[cfg(test)]
+#[path = "write_atomic_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! Looks after the space below a unit: asks its device now and then, and says in the log when it becomes low and when it is not any more.
+
+use crate::backend::Device;
+use crate::config::ByteSize;
+use glint_target_core::device::BlockDevice;
+use glint_target_core::lun::space::Crossing;
+use glint_target_core::lun::unit::LogicalUnit;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// Between two looks: a store fills in minutes, not in seconds, and each look is a question to the bricks.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// One unit's.
+pub(super) struct SpaceWatcher(JoinHandle<()>);
+
+impl SpaceWatcher {
+    /// Looks at once, and from then on.
+    pub(super) fn start(unit: &Arc<LogicalUnit<Device>>, target: &Arc<str>, lun: u16) -> Self {
+        Self(tokio::spawn(watch(Arc::downgrade(unit), Arc::clone(target), lun)))
+    }
+
+    /// Ready when it holds nothing of the unit any more.
+    pub(super) async fn stop(self) {
+        self.0.abort();
+        let _ = self.0.await; // it was told to be aborted
+    }
+}
+
+async fn watch(unit: Weak<LogicalUnit<Device>>, target: Arc<str>, lun: u16) {
+    // The unit is not kept alive by being watched.
+    while let Some(unit) = unit.upgrade() {
+        // A device that cannot be asked now has not changed for all that one knows.
+        if let Ok(space) = unit.device().space().await {
+            let free = ByteSize(space.map_or(0, |space| space.free));
+            match unit.space_seen(space) {
+                Some(Crossing::Low(threshold)) => {
+                    let threshold = ByteSize(threshold);
+                    tracing::warn!(%target, lun, %free, %threshold, "the store of a volume runs low: add space to it");
+                }
+                Some(Crossing::Enough) => {
+                    tracing::info!(%target, lun, %free, "the store of a volume has space again")
+                }
+                None => {}
+            }
+        }
+        drop(unit);
+        tokio::time::sleep(PAUSE).await;
+    }
+}
