@@ -101,7 +101,7 @@ impl FullFeature {
             early: BTreeMap::new(),
             early_data: 0,
             departed: VecDeque::new(),
-            gaps: Gaps::new(&session.parameters),
+            gaps: Gaps::new(&session.parameters, &config),
             fences: Vec::new(),
             is_ending: false,
             config,

@@ -1,6 +1,7 @@
 //! Commands that were lost with a connection. At ErrorRecoveryLevel 0 nobody has to send them again, and what came after them on other
 //! connections would wait for its turn for ever.
 
+use super::config::ConnectionConfig;
 use super::full_feature::FullFeature;
 use crate::login::parameters::Parameters;
 use crate::pdu::fields::Serial;
@@ -16,10 +17,12 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    /// An initiator has as long as it has to come back after a connection was lost (RFC 7143 §13.15, §13.16).
-    pub(super) fn new(parameters: &Parameters) -> Self {
+    /// An initiator has as long as it has to come back after a connection was lost (RFC 7143 §13.15, §13.16), and not less than it may
+    /// take to notice.
+    pub(super) fn new(parameters: &Parameters, config: &ConnectionConfig) -> Self {
         let seconds = parameters.default_time2wait.saturating_add(parameters.default_time2retain);
-        Self { patience: Duration::from_secs(seconds.into()), is_watched: false, waiting: None }
+        let patience = Duration::from_secs(seconds.into()).max(config.nop_timeout);
+        Self { patience, is_watched: false, waiting: None }
     }
 
     /// From now on commands may be missing.

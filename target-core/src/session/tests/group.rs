@@ -35,8 +35,13 @@ fn names() -> String {
 impl Group {
     /// Of `count` connections, with CID 9, 10 and so on.
     pub(super) fn of(count: u16) -> Self {
-        let keys = "MaxConnections=8 InitialR2T=No MaxOutstandingR2T=1 iSCSIProtocolLevel=2";
-        let lead = Initiator::with(group_config(), keys);
+        Self::with(count, "")
+    }
+
+    /// With these keys beside the usual ones.
+    pub(super) fn with(count: u16, keys: &str) -> Self {
+        let usual = "MaxConnections=8 InitialR2T=No MaxOutstandingR2T=1 iSCSIProtocolLevel=2";
+        let lead = Initiator::with(group_config(), &format!("{usual} {keys}"));
         let mut group = Self { lead, ears: BTreeMap::new() };
         group.listen(Leg::FIRST);
         for nth in 1..count {
