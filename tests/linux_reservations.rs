@@ -22,7 +22,7 @@ fn two_nodes(glint: &Glint) -> String {
 
 #[test]
 fn sg_persist_and_the_kernel_reserve_a_disk() {
-    let glint = Glint::serve().advertise(HOST).volume("disk=ram:,size=64MiB").start();
+    let mut glint = Glint::serve().advertise(HOST).volume("disk=ram:,size=64MiB").start();
     let job = two_nodes(&glint)
         + r#"
         says 'there are NO registered reservation keys' -- sg_persist -k $A
@@ -74,14 +74,14 @@ fn sg_persist_and_the_kernel_reserve_a_disk() {
         says '1 registered reservation key follows' 0xa1 -- sg_persist -k $A
         sg_persist -o -C -K 0xa1 $A
         says 'there are NO registered reservation keys' -- sg_persist -k $A
-        # It outlives the nexus.
+        # It outlives glint; Linux comes back as the same initiator port.
         sg_persist -o -G -S 0xb1 -Z $B
         sg_persist -o -R -K 0xb1 -T 3 $B
         says 'Persist Through Power Loss Active(PTPL_A): 1' -- sg_persist -c $A
-        iscsiadm -m node -T $T -p $P -I other --logout >/dev/null
-        refused reads $A
-        B=$(disk_as $T $P other)
+        mark reserved
+        until dmesg | grep -q 'detected conn error'; do usleep 200000; done
         reads $B
+        refused reads $A
         writes $B
         refused writes $A
         sg_persist -o -C -K 0xb1 $B
@@ -120,7 +120,11 @@ fn sg_persist_and_the_kernel_reserve_a_disk() {
         writes $B
         mark blkpr
         "#;
-    let console = Vm::default().run(&job, LIMIT).success();
+    let mut vm = Vm::default().spawn(&job);
+    vm.wait_for_mark("reserved", LIMIT);
+    glint.kill();
+    glint.start_again();
+    let console = vm.finish(LIMIT).success();
     for mark in ["type 8", "sg_persist", "blkpr"] {
         assert!(console.contains(&format!("GLINT-VM-MARK {mark}")), "{console}");
     }
