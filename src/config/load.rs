@@ -298,6 +298,11 @@ fn read_limits(mut section: Section<'_>) -> Limits {
     let limits = Limits {
         max_connections: section.bounded("max_connections", d.max_connections, 1..=1_000_000),
         max_sessions: section.bounded("max_sessions", d.max_sessions, 1..=65_535),
+        max_discovery_sessions: section.bounded(
+            "max_discovery_sessions",
+            d.max_discovery_sessions,
+            1..=65_535,
+        ),
         login_timeout: section.bounded("login_timeout", d.login_timeout, second..=hour),
         nop_interval: section.bounded("nop_interval", d.nop_interval, second..=hour),
         nop_timeout: section.bounded("nop_timeout", d.nop_timeout, second..=hour),

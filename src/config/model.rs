@@ -70,6 +70,8 @@ pub struct Limits {
     pub max_connections: u32,
     /// Sessions at a time.
     pub max_sessions: u32,
+    /// Discovery sessions, which do not count among those.
+    pub max_discovery_sessions: u32,
     /// From accept to full-feature phase.
     pub login_timeout: Duration,
     /// Silence after which a NOP-In asks whether the initiator is there.
@@ -99,6 +101,7 @@ impl Default for Limits {
         Self {
             max_connections: 1024,
             max_sessions: 512,
+            max_discovery_sessions: 64,
             login_timeout: Duration::from_secs(15),
             nop_interval: Duration::from_secs(10),
             nop_timeout: Duration::from_secs(10),

@@ -153,7 +153,7 @@ impl OpenTarget {
         metrics.forget_volume(&name, number);
     }
 
-    /// Lets a unit grow to the size that is wanted now; initiators are told by a unit attention.
+    /// Lets a unit grow to the size that is wanted now; initiators are told.
     pub(super) async fn resize(&mut self, lun: LunConfig) -> Result<(), VolumeError> {
         let Some(unit) = self.device.server.unit(lun.number) else { return Ok(()) };
         let found = unit.device().geometry().size;
@@ -164,7 +164,7 @@ impl OpenTarget {
             }
             Some(wanted) if wanted > found => {
                 unit.device().resize(wanted).await.map_err(VolumeError::Grow)?;
-                unit.capacity_changed();
+                self.device.server.capacity_changed(lun.number);
                 let target = self.device.server.name();
                 tracing::info!(%target, lun = lun.number, from = found, to = wanted, "volume has grown");
             }

@@ -6,7 +6,7 @@ use super::gathering::Gathering;
 use super::limits::Limits;
 use super::readiness::Readiness;
 use super::roster::Roster;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, Standing};
 use crate::telemetry::{Throttle, metrics::Metrics};
 use arc_swap::ArcSwap;
 use glint_target_core::session::connection::ConnectionConfig;
@@ -74,13 +74,15 @@ impl<S> Node<S> {
         self.catalog.load_full()
     }
 
-    /// Serves this from now on. Sessions whose target is in it no longer, or no longer admits their initiator, are ended; what
-    /// comes back is to be waited for until they and their commands have ended.
+    /// Serves this from now on. Sessions whose target is in it no longer are asked to log out; those whose target no longer admits their
+    /// initiator are ended. What comes back is to be waited for until they and their commands have ended.
     pub fn publish(&self, snapshot: Snapshot<S>) -> Vec<CancellationToken> {
         let snapshot = Arc::new(snapshot);
         self.catalog.store(Arc::clone(&snapshot));
-        self.sessions.revoke(|initiator, target| {
-            snapshot.target(target).is_some_and(|target| target.initiators.admits(initiator))
+        self.sessions.revoke(|initiator, target| match snapshot.target(target) {
+            None => Standing::TargetGone,
+            Some(target) if target.initiators.admits(initiator) => Standing::Admitted,
+            Some(_) => Standing::Withdrawn,
         })
     }
 
@@ -97,7 +99,7 @@ impl<S> Node<S> {
         self.roster.empty().await;
     }
 
-    /// Ends all connections without a word; ready when their commands have ended.
+    /// Ends all connections; ready when their commands have ended.
     pub async fn cut(&self) {
         self.roster.cut();
         self.roster.empty().await;

@@ -76,10 +76,12 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
     let Driver { wire, mut connection, commands, .. } = driver;
     let goodbye = async {
         match end {
-            End::Closed(_) | End::Dismissed(Dismissal::Revoked) => {
+            End::Closed(_) | End::Dismissed(Dismissal::Revoked | Dismissal::TargetReset) => {
                 wire.goodbye(connection.transmit(), limits.goodbye).await;
             }
-            End::Dismissed(_) | End::PeerClosed | End::Stalled | End::Hoarding | End::Socket(_) => drop(wire),
+            // There is no time to wait until it is read, or no memory.
+            End::Dismissed(Dismissal::Cut) | End::Hoarding => wire.last_word(connection.transmit()),
+            End::Dismissed(_) | End::PeerClosed | End::Stalled | End::Socket(_) => drop(wire),
         }
     };
     tokio::join!(goodbye, commands.settle(limits.linger));

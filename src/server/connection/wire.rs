@@ -82,6 +82,16 @@ impl Wire {
         self.stalled_since.map(|since| since + patience)
     }
 
+    /// Sends what the system takes at this moment and closes.
+    pub(super) fn last_word(self, queue: &mut TransmitQueue) {
+        while queue.has_remaining() {
+            match self.socket.try_write(queue.chunk()) {
+                Ok(written) if written > 0 => queue.advance(written),
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
     /// Sends what is left, tells the peer that no more will come, and lets it read that: closing with unread input would have the
     /// system throw our last words away.
     pub(super) async fn goodbye(mut self, queue: &mut TransmitQueue, patience: Duration) {

@@ -1,5 +1,6 @@
-//! Logout, asked for by the initiator or by us (RFC 7143 §11.14, §11.15, §11.9).
+//! Logout, asked for by the initiator or by us (RFC 7143 §11.14, §11.15).
 
+use super::asynchronous::Ending;
 use super::event::CloseReason;
 use super::full_feature::{FullFeature, Place};
 use super::link::Link;
@@ -7,8 +8,7 @@ use super::tasks::Stage;
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::BHS_LEN;
 use crate::pdu::initiator::LogoutRequest;
-use crate::pdu::target::{AsyncMessage, LogoutResponse, TargetPdu};
-use crate::scsi::lun_address::LunAddress;
+use crate::pdu::target::{LogoutResponse, TargetPdu};
 use std::time::{Duration, Instant};
 
 /// Logout reasons (RFC 7143 §11.14.1).
@@ -21,10 +21,6 @@ const CLOSED: u8 = 0;
 const CID_NOT_FOUND: u8 = 1;
 const RECOVERY_NOT_SUPPORTED: u8 = 2;
 const CLEANUP_FAILED: u8 = 3;
-
-/// Asynchronous events (RFC 7143 §11.9.1).
-const EVENT_LOGOUT_REQUEST: u8 = 1;
-const EVENT_SESSION_DROPPED: u8 = 3;
 
 /// The way to the end of a connection.
 #[derive(Debug, Default)]
@@ -113,13 +109,13 @@ impl FullFeature {
         link.send(&self.window, &TargetPdu::Logout(response));
     }
 
-    /// Asks the initiator to log out, unless it is doing so.
+    /// Asks the initiator to log out, unless it is doing so or was asked before.
     pub(super) fn request_logout(&mut self, link: &mut Link, now: Instant, seconds: u16) {
-        if self.farewell.is_under_way() {
+        if self.farewell.is_under_way() || self.farewell.requested.is_some() {
             return;
         }
         self.farewell.requested = now.checked_add(Duration::from_secs(seconds.into()));
-        self.send_async_message(link, EVENT_LOGOUT_REQUEST, [0, 0, seconds]);
+        self.ask_for_logout(link, seconds);
     }
 
     /// What logouts that do not come to their end lead to.
@@ -129,18 +125,10 @@ impl FullFeature {
             Some((tag, until)) if is_over(until) => self.end_logout(link, tag, CLEANUP_FAILED),
             Some(_) => {}
             None if is_over(self.farewell.requested) => {
-                let parameters = &self.session.parameters;
-                let times = [0, parameters.default_time2wait, parameters.default_time2retain];
-                self.send_async_message(link, EVENT_SESSION_DROPPED, times);
+                self.announce_end(link, Ending::Session);
                 link.close(CloseReason::LogoutTimeout);
             }
             None => {}
         }
-    }
-
-    fn send_async_message(&self, link: &mut Link, event: u8, parameters: [u16; 3]) {
-        let lun = LunAddress::default();
-        let message = AsyncMessage { lun, event, vendor_code: 0, parameters, data: bytes::Bytes::new() };
-        link.send(&self.window, &TargetPdu::AsyncMessage(message));
     }
 }
