@@ -40,12 +40,16 @@ impl<S> Node<S> {
         connection: ConnectionConfig,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
+        let (budget, gathering) = (NodeBudget::new(bytes_in_flight), Gathering::new(bytes_in_flight));
+        if let Err(error) = tell_held(&metrics, &budget, &gathering) {
+            tracing::error!(%error, "the bytes that connections hold are not told");
+        }
         Arc::new(Self {
             catalog: Arc::new(ArcSwap::from_pointee(Snapshot::empty())),
             limits: ArcSwap::from_pointee(limits),
             connection_config: ArcSwap::from_pointee(connection),
-            budget: NodeBudget::new(bytes_in_flight),
-            gathering: Gathering::new(bytes_in_flight),
+            budget,
+            gathering,
             sessions: Sessions::new(metrics.sessions.clone()),
             roster: Roster::new(metrics.connections.clone()),
             metrics,
@@ -104,4 +108,17 @@ impl<S> Node<S> {
         self.roster.cut();
         self.roster.empty().await;
     }
+}
+
+/// Metrics of what connections hold.
+fn tell_held(metrics: &Metrics, budget: &NodeBudget, gathering: &Arc<Gathering>) -> prometheus::Result<()> {
+    let (budget, gathering) = (budget.clone(), Arc::clone(gathering));
+    metrics.add_reading(
+        "glint_bytes_in_flight",
+        "Data of commands that run or whose responses are not sent, as it counts against bytes_in_flight.",
+        move || budget.held(),
+    )?;
+    metrics.add_reading("glint_bytes_gathered", "Data of writes that are not complete.", move || {
+        gathering.total()
+    })
 }
