@@ -11,6 +11,7 @@ pub mod fio;
 pub mod glint;
 pub mod gluster;
 pub mod http;
+pub mod initiator;
 pub mod paths;
 pub mod ports;
 pub mod process;
