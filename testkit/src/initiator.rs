@@ -56,6 +56,8 @@ pub struct End {
     pub status: u8,
     /// Sense data.
     pub sense: Vec<u8>,
+    /// Data that was read.
+    pub data: Vec<u8>,
 }
 
 impl End {
@@ -331,16 +333,18 @@ impl Initiator {
     /// The end of the command with this tag, which has to be the next to end.
     #[track_caller]
     pub fn end(&mut self, tag: u32) -> End {
+        let mut data = Vec::new();
         loop {
             match self.receive() {
                 Some(TargetPdu::ScsiResponse(response)) => {
                     assert_eq!(response.initiator_task_tag, tag);
-                    return End { status: response.status, sense: response.sense.to_vec() };
+                    return End { status: response.status, sense: response.sense.to_vec(), data };
                 }
-                Some(TargetPdu::DataIn(data)) => {
-                    assert_eq!(data.initiator_task_tag, tag);
-                    if let Some(status) = data.status {
-                        return End { status: status.status, sense: Vec::new() };
+                Some(TargetPdu::DataIn(part)) => {
+                    assert_eq!(part.initiator_task_tag, tag);
+                    data.extend_from_slice(&part.data.to_bytes());
+                    if let Some(status) = part.status {
+                        return End { status: status.status, sense: Vec::new(), data };
                     }
                 }
                 other => panic!("no response: {other:?}"),
