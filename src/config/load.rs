@@ -303,6 +303,11 @@ fn read_limits(mut section: Section<'_>) -> Limits {
             d.connections_per_session,
             1..=16,
         ),
+        max_discovery_sessions: section.bounded(
+            "max_discovery_sessions",
+            d.max_discovery_sessions,
+            1..=65_535,
+        ),
         login_timeout: section.bounded("login_timeout", d.login_timeout, second..=hour),
         nop_interval: section.bounded("nop_interval", d.nop_interval, second..=hour),
         nop_timeout: section.bounded("nop_timeout", d.nop_timeout, second..=hour),

@@ -73,6 +73,8 @@ pub struct Limits {
     pub max_sessions: u32,
     /// Connections that one session may have (MaxConnections of RFC 7143 §13.2), 1 to 16.
     pub connections_per_session: u16,
+    /// Discovery sessions, which do not count among those.
+    pub max_discovery_sessions: u32,
     /// From accept to full-feature phase.
     pub login_timeout: Duration,
     /// Silence after which a NOP-In asks whether the initiator is there.
@@ -103,6 +105,7 @@ impl Default for Limits {
             max_connections: 1024,
             max_sessions: 512,
             connections_per_session: 4,
+            max_discovery_sessions: 64,
             login_timeout: Duration::from_secs(15),
             nop_interval: Duration::from_secs(10),
             nop_timeout: Duration::from_secs(10),

@@ -43,6 +43,7 @@ pub(super) fn server_limits(limits: &config::Limits) -> server::Limits {
     server::Limits {
         max_connections,
         max_sessions: as_usize(limits.max_sessions),
+        max_discovery_sessions: as_usize(limits.max_discovery_sessions),
         bytes_per_connection: bytes_in_flight(limits) / SHARE_OF_NODE,
         // All that a backend may take, twice over: a command may wait for another on the same blocks.
         linger: defaults.linger.max(limits.io_deadline * 2),

@@ -178,7 +178,7 @@ impl OpenTarget {
                 let resized = unit.device().resize(wanted).await;
                 // A cut that is given up may have been made, or be made yet.
                 if unit.device().geometry().size != found {
-                    unit.capacity_changed();
+                    self.device.server.capacity_changed(lun.number);
                 }
                 resized.map_err(VolumeError::Resize)?;
                 let target = self.device.server.name();

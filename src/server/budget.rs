@@ -36,6 +36,11 @@ impl NodeBudget {
         Ledger { node: self.clone(), limit, in_flight: 0, held: None, waiting: None }
     }
 
+    /// Bytes that connections hold.
+    pub(super) fn held(&self) -> usize {
+        self.total.saturating_sub(self.steps.available_permits()) * STEP
+    }
+
     #[cfg(test)]
     pub(super) fn free(&self) -> usize {
         self.steps.available_permits() * STEP

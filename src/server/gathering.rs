@@ -36,7 +36,7 @@ impl Gathering {
         Part { node: Arc::clone(self), bytes: 0 }
     }
 
-    #[cfg(test)]
+    /// Bytes that are held.
     pub(super) fn total(&self) -> usize {
         self.total.load(Ordering::Relaxed)
     }

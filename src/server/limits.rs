@@ -7,8 +7,10 @@ use std::time::Duration;
 pub struct Limits {
     /// TCP connections at a time; one more is closed at once.
     pub max_connections: usize,
-    /// Sessions at a time; one more is refused with status 0302h.
+    /// Normal sessions at a time; one more is refused with status 0302h.
     pub max_sessions: usize,
+    /// Discovery sessions at a time, likewise: whoever looks for targets keeps nobody from using them.
+    pub max_discovery_sessions: usize,
     /// Bytes of commands' data that one connection may hold, or the connections of one session together, from dispatch until its
     /// response is written. A command that exceeds it alone is run when nothing else is in flight.
     pub bytes_per_connection: usize,
@@ -27,6 +29,7 @@ impl Default for Limits {
         Self {
             max_connections: 1024,
             max_sessions: 512,
+            max_discovery_sessions: 64,
             bytes_per_connection: 64 << 20,
             write_stall: Duration::from_secs(30),
             goodbye: Duration::from_secs(2),

@@ -6,7 +6,7 @@ use super::gathering::Gathering;
 use super::limits::Limits;
 use super::readiness::Readiness;
 use super::roster::Roster;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, Standing};
 use crate::telemetry::{Throttle, metrics::Metrics};
 use arc_swap::ArcSwap;
 use glint_target_core::session::connection::ConnectionConfig;
@@ -40,12 +40,16 @@ impl<S> Node<S> {
         connection: ConnectionConfig,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
+        let (budget, gathering) = (NodeBudget::new(bytes_in_flight), Gathering::new(bytes_in_flight));
+        if let Err(error) = tell_held(&metrics, &budget, &gathering) {
+            tracing::error!(%error, "the bytes that connections hold are not told");
+        }
         Arc::new(Self {
             catalog: Arc::new(ArcSwap::from_pointee(Snapshot::empty())),
             limits: ArcSwap::from_pointee(limits),
             connection_config: ArcSwap::from_pointee(connection),
-            budget: NodeBudget::new(bytes_in_flight),
-            gathering: Gathering::new(bytes_in_flight),
+            budget,
+            gathering,
             sessions: Sessions::new(metrics.sessions.clone()),
             roster: Roster::new(metrics.connections.clone()),
             metrics,
@@ -74,13 +78,15 @@ impl<S> Node<S> {
         self.catalog.load_full()
     }
 
-    /// Serves this from now on. Sessions whose target is in it no longer, or no longer admits their initiator, are ended; what
-    /// comes back is to be waited for until they and their commands have ended.
+    /// Serves this from now on. Sessions whose target is in it no longer are asked to log out; those whose target no longer admits their
+    /// initiator are ended. What comes back is to be waited for until they and their commands have ended.
     pub fn publish(&self, snapshot: Snapshot<S>) -> Vec<CancellationToken> {
         let snapshot = Arc::new(snapshot);
         self.catalog.store(Arc::clone(&snapshot));
-        self.sessions.revoke(|initiator, target| {
-            snapshot.target(target).is_some_and(|target| target.initiators.admits(initiator))
+        self.sessions.revoke(|initiator, target| match snapshot.target(target) {
+            None => Standing::TargetGone,
+            Some(target) if target.initiators.admits(initiator) => Standing::Admitted,
+            Some(_) => Standing::Withdrawn,
         })
     }
 
@@ -97,9 +103,22 @@ impl<S> Node<S> {
         self.roster.empty().await;
     }
 
-    /// Ends all connections without a word; ready when their commands have ended.
+    /// Ends all connections; ready when their commands have ended.
     pub async fn cut(&self) {
         self.roster.cut();
         self.roster.empty().await;
     }
+}
+
+/// Metrics of what connections hold.
+fn tell_held(metrics: &Metrics, budget: &NodeBudget, gathering: &Arc<Gathering>) -> prometheus::Result<()> {
+    let (budget, gathering) = (budget.clone(), Arc::clone(gathering));
+    metrics.add_reading(
+        "glint_bytes_in_flight",
+        "Data of commands that run or whose responses are not sent, as it counts against bytes_in_flight.",
+        move || budget.held(),
+    )?;
+    metrics.add_reading("glint_bytes_gathered", "Data of writes that are not complete.", move || {
+        gathering.total()
+    })
 }

@@ -2,27 +2,33 @@
 
 use super::connection::Candidate;
 use futures_util::task::AtomicWaker;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
-const DRAIN: u8 = 1;
-const REINSTATED: u8 = 2;
-const REVOKED: u8 = 4;
-const CUT: u8 = 8;
-const CROWDED_OUT: u8 = 16;
+const DRAIN: u16 = 1;
+const REINSTATED: u16 = 2;
+const REVOKED: u16 = 4;
+const CUT: u16 = 8;
+const CROWDED_OUT: u16 = 16;
 /// Not an order but the other way round: the connection has logged in.
-const LOGGED_IN: u8 = 32;
+const LOGGED_IN: u16 = 32;
+const RESET: u16 = 64;
+/// The device server has something to tell.
+const NOTICED: u16 = 128;
 /// Others ask to join the session.
-const KNOCK: u8 = 64;
+const KNOCK: u16 = 256;
 
 /// Why a connection is told to end at once, the session's commands being finished first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dismissal {
     /// The same initiator port has logged in anew.
     Reinstated,
-    /// Its target is served no longer, or not to this initiator.
+    /// Its target is not served to this initiator any more.
     Revoked,
+    /// Another session has reset the target.
+    TargetReset,
     /// The process ends.
     Cut,
     /// It has not logged in yet, and others want its place.
@@ -32,7 +38,7 @@ pub(super) enum Dismissal {
 /// One connection's orders.
 #[derive(Default)]
 pub(super) struct Orders {
-    flags: AtomicU8,
+    flags: AtomicU16,
     task: AtomicWaker,
     door: Mutex<Door>,
 }
@@ -56,6 +62,7 @@ impl Orders {
         self.give(match why {
             Dismissal::Reinstated => REINSTATED,
             Dismissal::Revoked => REVOKED,
+            Dismissal::TargetReset => RESET,
             Dismissal::Cut => CUT,
             Dismissal::CrowdedOut => CROWDED_OUT,
         });
@@ -75,7 +82,7 @@ impl Orders {
         may
     }
 
-    fn give(&self, flag: u8) {
+    fn give(&self, flag: u16) {
         self.flags.fetch_or(flag, Ordering::Release);
         self.task.wake();
     }
@@ -91,6 +98,7 @@ impl Orders {
         let dismissals = [
             (REINSTATED, Dismissal::Reinstated),
             (REVOKED, Dismissal::Revoked),
+            (RESET, Dismissal::TargetReset),
             (CUT, Dismissal::Cut),
             (CROWDED_OUT, Dismissal::CrowdedOut),
         ];
@@ -136,7 +144,27 @@ impl Orders {
 
     /// Whether to drain; true once.
     pub(super) fn take_drain(&self) -> bool {
-        self.flags.load(Ordering::Acquire) & DRAIN != 0
-            && self.flags.fetch_and(!DRAIN, Ordering::AcqRel) & DRAIN != 0
+        self.take(DRAIN)
+    }
+
+    /// Whether the device server has something to tell; true once.
+    pub(super) fn take_noticed(&self) -> bool {
+        self.take(NOTICED)
+    }
+
+    fn take(&self, flag: u16) -> bool {
+        self.flags.load(Ordering::Acquire) & flag != 0
+            && self.flags.fetch_and(!flag, Ordering::AcqRel) & flag != 0
+    }
+}
+
+/// As the waker of a listener to notices.
+impl Wake for Orders {
+    fn wake(self: Arc<Self>) {
+        self.give(NOTICED);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.give(NOTICED);
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! It is locked when a session begins and ends, never for a command.
 
+use super::limits::Limits;
 use super::orders::{Dismissal, Orders};
 use glint_target_core::pdu::fields::Isid;
 use glint_target_core::session::event::{SessionRequest, SessionType};
 use prometheus::IntGauge;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Why a session is refused; each has a login status (RFC 7143 §11.13.5).
@@ -106,19 +106,18 @@ impl Sessions {
         self: Arc<Self>,
         request: SessionRequest,
         orders: Arc<Orders>,
-        max_sessions: usize,
-        patience: Duration,
+        limits: &Limits,
     ) -> Result<SessionHandle, Refusal> {
         let identity = Identity::of(&request);
         let reinstate = async {
             loop {
-                match self.try_bind(&identity, &orders, max_sessions) {
+                match self.try_bind(&identity, &orders, limits) {
                     Attempt::Settled(settled) => return settled,
                     Attempt::Wait(ended) => ended.cancelled().await,
                 }
             }
         };
-        tokio::time::timeout(patience, reinstate).await.unwrap_or(Err(Refusal::StillEnding))
+        tokio::time::timeout(limits.reinstatement, reinstate).await.unwrap_or(Err(Refusal::StillEnding))
     }
 
     /// The session that a connection asks to join: the one of its TSIH, if that is a session of the same initiator port and portal group.
@@ -135,7 +134,7 @@ impl Sessions {
         self: &Arc<Self>,
         identity: &Option<Identity>,
         orders: &Arc<Orders>,
-        max_sessions: usize,
+        limits: &Limits,
     ) -> Attempt {
         let mut state = self.lock();
         let older = identity.as_ref().and_then(|identity| state.by_identity.get(identity));
@@ -143,7 +142,7 @@ impl Sessions {
             entry.orders.dismiss(Dismissal::Reinstated);
             return Attempt::Wait(entry.ended.clone());
         }
-        if state.by_tsih.len() >= max_sessions.min(usize::from(u16::MAX)) {
+        if !state.has_room(identity.is_some(), limits) {
             return Attempt::Settled(Err(Refusal::OutOfResources));
         }
         let tsih = state.next_tsih();
@@ -157,20 +156,40 @@ impl Sessions {
         Attempt::Settled(Ok(SessionHandle { sessions: Arc::clone(self), tsih, ended }))
     }
 
-    /// Ends the sessions that `allowed` no longer lets be, given the names of initiator and target, both in lower case; gives what to wait
-    /// for until they and their commands have ended.
-    pub(super) fn revoke(&self, allowed: impl Fn(&str, &str) -> bool) -> Vec<CancellationToken> {
+    /// Ends the sessions that may no longer be, by what `standing` says to the names of initiator and target, both in lower case; gives
+    /// what to wait for until they and their commands have ended.
+    pub(super) fn revoke(&self, standing: impl Fn(&str, &str) -> Standing) -> Vec<CancellationToken> {
         let state = self.lock();
-        let revoked = state.by_tsih.values().filter(|entry| {
-            entry.identity.as_ref().is_some_and(|identity| !allowed(&identity.initiator, &identity.target))
-        });
-        revoked
-            .map(|entry| {
-                entry.orders.dismiss(Dismissal::Revoked);
-                entry.ended.clone()
-            })
-            .collect()
+        let mut ending = Vec::new();
+        for entry in state.by_tsih.values() {
+            let Some(identity) = &entry.identity else { continue };
+            match standing(&identity.initiator, &identity.target) {
+                Standing::Admitted => continue,
+                Standing::TargetGone => entry.orders.drain(),
+                Standing::Withdrawn => entry.orders.dismiss(Dismissal::Revoked),
+            }
+            ending.push(entry.ended.clone());
+        }
+        ending
     }
+
+    /// Ends all sessions of a target that was reset.
+    pub(super) fn reset(&self, target: &str) {
+        let state = self.lock();
+        let of_target = |identity: &Identity| identity.target.eq_ignore_ascii_case(target);
+        let concerned = state.by_tsih.values().filter(|entry| entry.identity.as_ref().is_some_and(of_target));
+        concerned.for_each(|entry| entry.orders.dismiss(Dismissal::TargetReset));
+    }
+}
+
+/// Whether a session may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Admitted,
+    /// Its target is served no longer: it is asked to log out, so that the initiator can come to an end with its work.
+    TargetGone,
+    /// Its target is not for this initiator any more: it ends at once.
+    Withdrawn,
 }
 
 enum Attempt {
@@ -180,6 +199,13 @@ enum Attempt {
 }
 
 impl State {
+    /// Whether one more session may begin: normal, or for discovery. There are fewer of them than handles.
+    fn has_room(&self, normal: bool, limits: &Limits) -> bool {
+        let of_kind = self.by_tsih.values().filter(|entry| entry.identity.is_some() == normal).count();
+        let most = if normal { limits.max_sessions } else { limits.max_discovery_sessions };
+        of_kind < most && self.by_tsih.len() < usize::from(u16::MAX)
+    }
+
     /// A handle that is free; there is one, as the number of sessions is below that of handles.
     fn next_tsih(&mut self) -> u16 {
         loop {

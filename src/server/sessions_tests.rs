@@ -1,6 +1,7 @@
 use super::*;
 use glint_target_core::login::parameters::Parameters;
 use std::task::Poll;
+use std::time::Duration;
 
 fn request(initiator: &str, isid: u8) -> SessionRequest {
     SessionRequest {
@@ -25,8 +26,13 @@ async fn bind(
     request: SessionRequest,
 ) -> (Result<SessionHandle, Refusal>, Arc<Orders>) {
     let orders = Arc::new(Orders::default());
-    let patience = Duration::from_millis(20);
-    (Arc::clone(sessions).bind(request, Arc::clone(&orders), 3, patience).await, orders)
+    let limits = Limits {
+        max_sessions: 3,
+        max_discovery_sessions: 2,
+        reinstatement: Duration::from_millis(20),
+        ..Limits::default()
+    };
+    (Arc::clone(sessions).bind(request, Arc::clone(&orders), &limits).await, orders)
 }
 
 #[tokio::test]
@@ -104,14 +110,57 @@ async fn discovery_sessions_do_not_replace_each_other() {
 }
 
 #[tokio::test]
+async fn discovery_sessions_have_a_limit_of_their_own() {
+    let sessions = sessions();
+    let discovery =
+        SessionRequest { session_type: SessionType::Discovery, target_name: None, ..request("iqn.x:a", 1) };
+    let mut normal = Vec::new();
+    for isid in 0..3 {
+        normal.push(bind(&sessions, request("iqn.x:a", isid)).await.0.unwrap());
+    }
+    let one = bind(&sessions, discovery.clone()).await.0.unwrap();
+    let _two = bind(&sessions, discovery.clone()).await.0.unwrap();
+    assert_eq!(bind(&sessions, discovery.clone()).await.0.err(), Some(Refusal::OutOfResources));
+    assert_eq!(bind(&sessions, request("iqn.x:a", 9)).await.0.err(), Some(Refusal::OutOfResources));
+    drop(one);
+    assert_eq!(bind(&sessions, request("iqn.x:a", 9)).await.0.err(), Some(Refusal::OutOfResources));
+    assert!(bind(&sessions, discovery).await.0.is_ok());
+    normal.pop();
+    assert!(bind(&sessions, request("iqn.x:a", 9)).await.0.is_ok());
+}
+
+#[tokio::test]
 async fn sessions_are_revoked_by_name() {
     let sessions = sessions();
-    let (one, first) = bind(&sessions, request("iqn.x:A", 1)).await;
-    let (_two, second) = bind(&sessions, request("iqn.x:b", 1)).await;
-    let waits = sessions.revoke(|initiator, target| initiator == "iqn.x:b" && target == "iqn.x:target");
-    assert_eq!(first.dismissal(), Some(Dismissal::Revoked));
-    assert_eq!(second.dismissal(), None);
-    assert_eq!(waits.len(), 1);
-    drop(one);
-    waits.first().unwrap().cancelled().await;
+    let (withdrawn, first) = bind(&sessions, request("iqn.x:A", 1)).await;
+    let (_stays, second) = bind(&sessions, request("iqn.x:b", 1)).await;
+    let elsewhere = SessionRequest { target_name: Some("iqn.x:Gone".into()), ..request("iqn.x:b", 1) };
+    let (gone, third) = bind(&sessions, elsewhere).await;
+    let waits = sessions.revoke(|initiator, target| match (initiator, target) {
+        (_, "iqn.x:gone") => Standing::TargetGone,
+        ("iqn.x:b", "iqn.x:target") => Standing::Admitted,
+        _ => Standing::Withdrawn,
+    });
+    assert_eq!((first.dismissal(), first.take_drain()), (Some(Dismissal::Revoked), false));
+    assert_eq!((second.dismissal(), second.take_drain()), (None, false));
+    assert_eq!((third.dismissal(), third.take_drain()), (None, true));
+    assert_eq!(waits.len(), 2);
+    drop((withdrawn, gone));
+    for wait in waits {
+        wait.cancelled().await;
+    }
+}
+
+#[tokio::test]
+async fn a_target_that_was_reset_loses_its_sessions() {
+    let sessions = sessions();
+    let (_one, of_target) = bind(&sessions, request("iqn.x:a", 1)).await;
+    let elsewhere = SessionRequest { target_name: Some("iqn.x:other".into()), ..request("iqn.x:a", 1) };
+    let (_two, of_other) = bind(&sessions, elsewhere).await;
+    let discovery =
+        SessionRequest { session_type: SessionType::Discovery, target_name: None, ..request("iqn.x:a", 1) };
+    let (_three, discovering) = bind(&sessions, discovery).await;
+    sessions.reset("IQN.x:target");
+    assert_eq!(of_target.dismissal(), Some(Dismissal::TargetReset));
+    assert_eq!((of_other.dismissal(), discovering.dismissal()), (None, None));
 }

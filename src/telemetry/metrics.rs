@@ -1,6 +1,7 @@
 //! The process's metrics, gathered in one registry.
 
 use super::process::ProcessCollector;
+use super::reading::Reading;
 use super::volume::{VolumeFamilies, VolumeMetrics};
 use prometheus::{IntCounterVec, IntGauge, Opts, Registry, Result, TextEncoder};
 
@@ -58,6 +59,16 @@ impl Metrics {
     /// Drops the metrics of a unit that is served no longer.
     pub fn forget_volume(&self, target: &str, lun: u16) {
         self.volumes.forget(target, lun);
+    }
+
+    /// Adds a gauge whose value is read when it is asked for, so that keeping it costs nothing. An error would be a name given twice.
+    pub fn add_reading(
+        &self,
+        name: &str,
+        help: &str,
+        read: impl Fn() -> usize + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.registry.register(Box::new(Reading::new(name, help, read)?))
     }
 
     /// Counts a login that failed.

@@ -4,6 +4,7 @@ pub mod logging;
 pub mod metrics;
 mod operation;
 mod process;
+mod reading;
 mod throttle;
 mod volume;
 

@@ -15,6 +15,7 @@ pub mod initiator;
 pub mod paths;
 pub mod ports;
 pub mod process;
+pub mod raw_initiator;
 pub mod tools;
 pub mod vm;
 pub mod wait;

@@ -194,6 +194,9 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
     /// after `patience` is given up.
     pub(super) async fn settle(mut self, patience: Duration) {
         self.binding = None;
+        if let Some(session) = &mut self.session {
+            session.deafen();
+        }
         if self.running.len() > 0
             && let Some(reach) = self.session.as_ref().and_then(BoundSession::reach)
         {

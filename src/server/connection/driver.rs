@@ -12,8 +12,11 @@ use crate::server::limits::Limits;
 use crate::server::node::Node;
 use crate::server::orders::{Dismissal, Orders};
 use crate::server::sessions::Refusal;
-use glint_target_core::scsi::command::{Command, DeviceServer, Outcome};
-use glint_target_core::session::connection::Connection;
+use glint_target_core::lun::notice::Notice;
+use glint_target_core::lun::task_set::Abort;
+use glint_target_core::scsi::command::{Command, DeviceServer, Outcome, Response};
+use glint_target_core::scsi::sense::{Sense, SenseKey, Status};
+use glint_target_core::session::connection::{Connection, Ending};
 use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
 use std::fmt;
 use std::future::Future;
@@ -177,7 +180,13 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             let orders = Arc::clone(&self.orders);
             self.joining.extend(orders.take_knocking());
             if let Some(why) = orders.dismissal() {
+                if matches!(why, Dismissal::Revoked | Dismissal::TargetReset | Dismissal::Cut) {
+                    self.connection.drop_out(Ending::Session);
+                }
                 return Err(End::Dismissed(why));
+            }
+            if self.commands.session().is_some() && orders.take_noticed() {
+                self.heed(now);
             }
             self.drain(&orders, Leg::FIRST, now)?;
         }
@@ -207,6 +216,31 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             self.connection.request_logout(leg, now, u16::try_from(seconds).unwrap_or(u16::MAX));
         }
         Ok(())
+    }
+
+    /// Does what the device server says unasked.
+    fn heed(&mut self, now: Instant) {
+        let notices = self.commands.session().map_or_else(Vec::new, BoundSession::take_notices);
+        for notice in notices {
+            match notice {
+                Notice::Event { lun, condition } => {
+                    let sense = Sense::new(SenseKey::UnitAttention, condition);
+                    self.connection.report_event(lun, &sense);
+                }
+                Notice::Abort(order) => {
+                    let outcome = || match order.how() {
+                        Abort::Silent => Outcome::Aborted,
+                        Abort::TaskAborted => Outcome::Done(Response::of(Status::TaskAborted)),
+                    };
+                    let mut tasks = self.connection.abort_held(|lun| order.concerns(lun), outcome);
+                    if let Some((id, _)) = self.held_up.take_if(|(_, command)| order.concerns(command.lun)) {
+                        self.connection.complete(now, id, outcome());
+                        tasks += 1;
+                    }
+                    order.obeyed(tasks);
+                }
+            }
+        }
     }
 
     fn poll_bound(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
@@ -269,7 +303,10 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
                 self.paused_until = Some(now + PAUSE);
                 return Ok(true);
             }
-            Verdict::Close => return Err(End::Hoarding),
+            Verdict::Close => {
+                self.connection.drop_out(Ending::Connection);
+                return Err(End::Hoarding);
+            }
         }
         let (mut more, mut at) = (false, 0);
         while at < self.lines.len() {
@@ -345,12 +382,24 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
                         self.commands.bind(BoundSession::begin(node, request, orders));
                     }
                 }
-                Event::Close(_, reason) if self.parting.len() + 1 >= self.lines.len() => {
-                    return Some(End::Closed(reason));
+                Event::Close(leg, reason) => {
+                    if reason == CloseReason::TargetReset {
+                        self.reset_others();
+                    }
+                    if self.parting.len() + 1 >= self.lines.len() {
+                        return Some(End::Closed(reason));
+                    }
+                    self.parting.push((leg, reason));
                 }
-                Event::Close(leg, reason) => self.parting.push((leg, reason)),
             }
             *more = true;
+        }
+    }
+
+    /// RFC 7143 §11.5.1: a cold reset ends all sessions of the target.
+    fn reset_others(&self) {
+        if let Some(target) = self.connection.session().and_then(|session| session.target_name.as_ref()) {
+            self.node.sessions.reset(target);
         }
     }
 }

@@ -28,7 +28,7 @@ use line::Line;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use wire::Wire;
 
@@ -94,10 +94,15 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
     let late = orders.shut().into_iter().chain(joining);
     let refused =
         late.map(|candidate| candidate.turn_away(Arc::clone(&node), Refusal::NoSuchSession, limits.goodbye));
-    let has_last_words = matches!(end, End::Closed(_) | End::Dismissed(Dismissal::Revoked));
+    let patience = match end {
+        End::Closed(_) | End::Dismissed(Dismissal::Revoked | Dismissal::TargetReset) => Some(limits.goodbye),
+        // There is no time to wait until it is read, or no memory: what the system takes at once has to do.
+        End::Dismissed(Dismissal::Cut) | End::Hoarding => Some(Duration::ZERO),
+        _ => None,
+    };
     let leaving = lines.into_iter().map(|line| {
-        let last_words = connection.transmit(line.leg).filter(|_| has_last_words).map(std::mem::take);
-        line.leave(last_words, limits.goodbye)
+        let last_words = connection.transmit(line.leg).filter(|_| patience.is_some()).map(std::mem::take);
+        line.leave(last_words, patience.unwrap_or_default())
     });
     let (leaving, refused) = (join_all(leaving), join_all(refused));
     // In this order: where nothing is left running the session is over before its last words are sent.

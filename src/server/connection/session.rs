@@ -6,6 +6,7 @@ use crate::server::orders::Orders;
 use crate::server::proofs;
 use crate::server::sessions::{Refusal, SessionHandle};
 use crate::telemetry::VolumeMetrics;
+use glint_target_core::lun::notice::{Listener, Notice};
 use glint_target_core::scsi::command::{DeviceServer, Nexus, NexusId};
 use glint_target_core::scsi::lun_address::{LunAddress, LunKind};
 use glint_target_core::session::event::SessionRequest;
@@ -22,6 +23,8 @@ pub(super) struct BoundSession<S: DeviceServer> {
 pub(super) struct Reach<S: DeviceServer> {
     pub(super) device: Arc<ServedDevice<S>>,
     pub(super) nexus: Arc<Nexus>,
+    /// None once nobody does what the device server says any more.
+    listener: Option<Listener>,
 }
 
 impl<S: DeviceServer> BoundSession<S> {
@@ -33,11 +36,11 @@ impl<S: DeviceServer> BoundSession<S> {
     ) -> Result<Self, Refusal> {
         let limits = node.limits.load_full();
         let sessions = Arc::clone(&node.sessions);
-        let bind = sessions.bind(request.clone(), orders, limits.max_sessions, limits.reinstatement);
+        let bind = sessions.bind(request.clone(), Arc::clone(&orders), &limits);
         let handle = bind.await?;
         // Looked up when the registry knows the session: a target that is removed after this finds the session there.
         let reach = match &request.target_name {
-            Some(target) => Some(Reach::new(&node, &request, target)?),
+            Some(target) => Some(Reach::new(&node, &request, target, orders)?),
             None => None,
         };
         Ok(Self { reach, handle })
@@ -50,10 +53,28 @@ impl<S: DeviceServer> BoundSession<S> {
     pub(super) fn reach(&self) -> Option<&Reach<S>> {
         self.reach.as_ref()
     }
+
+    /// What the device server has to tell.
+    pub(super) fn take_notices(&self) -> Vec<Notice> {
+        let listener = self.reach.as_ref().and_then(|reach| reach.listener.as_ref());
+        listener.map_or_else(Vec::new, Listener::take)
+    }
+
+    /// Nothing that the device server says is heard from now on: nobody is to wait for that.
+    pub(super) fn deafen(&mut self) {
+        if let Some(reach) = &mut self.reach {
+            reach.listener = None;
+        }
+    }
 }
 
 impl<S: DeviceServer> Reach<S> {
-    fn new(node: &Node<S>, request: &SessionRequest, target: &str) -> Result<Self, Refusal> {
+    fn new(
+        node: &Node<S>,
+        request: &SessionRequest,
+        target: &str,
+        orders: Arc<Orders>,
+    ) -> Result<Self, Refusal> {
         let catalog = node.catalog.load();
         let target = catalog
             .target(target)
@@ -68,8 +89,9 @@ impl<S: DeviceServer> Reach<S> {
             relative_port: request.relative_port,
             proofs: proofs::of(&target.auth),
         });
+        let listener = Some(target.device.server.listen(nexus.id, orders.into()));
         target.device.server.nexus_established(&nexus);
-        Ok(Self { device: Arc::clone(&target.device), nexus })
+        Ok(Self { device: Arc::clone(&target.device), nexus, listener })
     }
 
     /// The metrics of the unit that an address names.

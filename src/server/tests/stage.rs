@@ -6,14 +6,16 @@ use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
 use glint_target_core::login::parameters::Offer;
+use glint_target_core::lun::notice::{Listener, Notices};
 use glint_target_core::payload::Payload;
 use glint_target_core::scsi::command::{
-    Command, DeviceServer, Nexus, Outcome, Response, TaskManagement, TaskManagementOutcome,
+    Command, DeviceServer, Nexus, NexusId, Outcome, Response, TaskManagement, TaskManagementOutcome,
 };
 use glint_target_core::scsi::sense::Status;
 use glint_target_core::session::connection::ConnectionConfig;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
@@ -41,6 +43,7 @@ pub(super) enum Happened {
 pub(super) struct ScriptedDevice {
     pub(super) gate: Arc<Semaphore>,
     pub(super) log: Arc<Mutex<Vec<Happened>>>,
+    pub(super) notices: Arc<Notices>,
 }
 
 impl ScriptedDevice {
@@ -74,6 +77,10 @@ impl DeviceServer for ScriptedDevice {
     async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {
         self.note(Happened::Managed(nexus.id.0, function));
         TaskManagementOutcome::Complete
+    }
+
+    fn listen(&self, nexus: NexusId, waker: Waker) -> Listener {
+        self.notices.listen(nexus, waker)
     }
 
     fn nexus_established(&self, nexus: &Arc<Nexus>) {
@@ -121,7 +128,11 @@ impl Stage {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         assert!(runtime.block_on(listeners.apply(&[(any, 1)])).is_empty());
         let address = listeners.bound(any).unwrap();
-        let device = ScriptedDevice { gate: Arc::new(Semaphore::new(0)), log: Arc::default() };
+        let device = ScriptedDevice {
+            gate: Arc::new(Semaphore::new(0)),
+            log: Arc::default(),
+            notices: Arc::default(),
+        };
         let target = ServedTarget {
             name: "iqn.2026-12.test:target".into(),
             alias: None,

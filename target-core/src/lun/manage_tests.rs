@@ -1,6 +1,8 @@
 //! Task management seen from a target with commands in flight.
 
 use super::manage;
+use crate::lun::notice::{AbortOrder, Notice};
+use crate::lun::task_set::Abort;
 use crate::lun::unit::LogicalUnit;
 use crate::scsi::asc;
 use crate::scsi::command::{
@@ -263,4 +265,87 @@ fn a_waiting_command_is_aborted_without_running() {
     bench.device().hold(false);
     assert_eq!(status(&finish(first)), Some(Status::Good));
     assert_eq!(*bench.device().calls.lock().unwrap(), ["read 0 512"]);
+}
+
+/// A transport that counts what wakes it.
+#[derive(Default)]
+struct Alarm(std::sync::atomic::AtomicUsize);
+
+impl std::task::Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn orders(listener: &crate::lun::notice::Listener) -> Vec<AbortOrder> {
+    let order = |notice| match notice {
+        Notice::Abort(order) => order,
+        Notice::Event { .. } => panic!("not expected: {notice:?}"),
+    };
+    listener.take().into_iter().map(order).collect()
+}
+
+const BY_OTHERS: [(TaskManagement, crate::scsi::sense::Asc); 4] = [
+    (TaskManagement::ClearTaskSet { lun: LUN }, asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR),
+    (TaskManagement::LogicalUnitReset { lun: LUN }, asc::BUS_DEVICE_RESET_FUNCTION_OCCURRED),
+    (TaskManagement::TargetWarmReset, asc::SCSI_BUS_RESET_OCCURRED),
+    (TaskManagement::TargetColdReset, asc::POWER_ON_OCCURRED),
+];
+
+#[test]
+fn functions_wait_until_transports_of_others_have_aborted_what_they_hold() {
+    for (function, condition) in BY_OTHERS {
+        for tas in [false, true] {
+            let bench = Bench::new();
+            let mut values = bench.unit.modes().get();
+            values.tas = tas;
+            bench.unit.modes().set(values);
+            let other = nexus(2);
+            bench.login(&other);
+            let alarm = Arc::new(Alarm::default());
+            let own = bench.target.listen(bench.nexus.id, Arc::clone(&alarm).into());
+            let two = [0, 1].map(|_| bench.target.listen(other.id, Arc::clone(&alarm).into()));
+            let mut managed = pin!(bench.target.manage(&bench.nexus, function));
+            assert!(poll(managed.as_mut()).is_pending());
+            assert_eq!(alarm.0.load(Ordering::SeqCst), 2, "the nexus itself knows what it asked for");
+            assert!(own.take().is_empty());
+            // What is told at the beginning is taken, so that what comes at the end can be seen.
+            bench.unit.attentions().take(other.id, |_| true);
+            let [first, second] = two.each_ref().map(|listener| orders(listener).remove(0));
+            assert!(first.concerns(LUN) && !first.concerns(LunAddress::from_number(1)));
+            assert_eq!(first.how(), if tas { Abort::TaskAborted } else { Abort::Silent });
+            second.obeyed(0);
+            assert!(poll(managed.as_mut()).is_pending());
+            assert!(!bench.unit.attentions().is_pending(other.id), "it lost nothing");
+            first.obeyed(3);
+            assert_eq!(poll(managed.as_mut()), Ready(TaskManagementOutcome::Complete), "{function:?}");
+            let told = bench.unit.attentions().take(other.id, |_| true);
+            assert_eq!(told, (!tas).then_some(condition), "{function:?}");
+        }
+    }
+}
+
+#[test]
+fn a_transport_that_goes_away_is_not_waited_for() {
+    let bench = Bench::new();
+    let other = nexus(2);
+    bench.login(&other);
+    let listener = bench.target.listen(other.id, Arc::new(Alarm::default()).into());
+    let reset = TaskManagement::LogicalUnitReset { lun: LUN };
+    let mut managed = pin!(bench.target.manage(&bench.nexus, reset));
+    assert!(poll(managed.as_mut()).is_pending());
+    drop(listener);
+    assert_eq!(poll(managed.as_mut()), Ready(TaskManagementOutcome::Complete));
+}
+
+#[test]
+fn functions_for_the_nexus_itself_ask_no_other() {
+    let bench = Bench::new();
+    let other = nexus(2);
+    bench.login(&other);
+    let listener = bench.target.listen(other.id, Arc::new(Alarm::default()).into());
+    for function in [TaskManagement::AbortTaskSet { lun: LUN }, TaskManagement::ITNexusReset] {
+        assert_eq!(finish(bench.target.manage(&bench.nexus, function)), TaskManagementOutcome::Complete);
+        assert!(listener.take().is_empty());
+    }
 }

@@ -1,16 +1,18 @@
 //! The target device: which units there are, which nexuses, and how a command finds its unit.
 
 use super::copy::CopyManager;
+use super::notice::{Listener, Notices};
 use super::unit::LogicalUnit;
 use crate::device::BlockDevice;
 use crate::scsi::command::{
     Command, DeviceServer, Nexus, NexusId, Outcome, TaskManagement, TaskManagementOutcome,
 };
-use crate::scsi::lun_address::LunKind;
+use crate::scsi::lun_address::{LunAddress, LunKind};
 use crate::scsi::{asc, dispatch, no_unit};
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 /// A unit and its number, in ascending order of the numbers.
 pub type Inventory<D> = Vec<(u16, Arc<LogicalUnit<D>>)>;
@@ -24,6 +26,7 @@ pub struct TargetDevice<D> {
     /// Those that are logged in. Also held while the inventory changes, so that no nexus misses a unit.
     nexuses: Mutex<HashMap<NexusId, Arc<Nexus>>>,
     copies: Arc<CopyManager<D>>,
+    notices: Arc<Notices>,
 }
 
 impl<D: BlockDevice> TargetDevice<D> {
@@ -34,8 +37,14 @@ impl<D: BlockDevice> TargetDevice<D> {
 
     /// A target without units, with the copy manager of its node.
     pub fn sharing(name: Arc<str>, copies: Arc<CopyManager<D>>) -> Self {
-        let (units, ports, nexuses) = (ArcSwap::default(), ArcSwap::default(), Mutex::default());
-        Self { name, units, ports, nexuses, copies }
+        Self {
+            name,
+            units: ArcSwap::default(),
+            ports: ArcSwap::default(),
+            nexuses: Mutex::default(),
+            copies,
+            notices: Arc::default(),
+        }
     }
 
     /// The copy manager.
@@ -92,13 +101,28 @@ impl<D: BlockDevice> TargetDevice<D> {
         let after = Arc::new(after);
         // The inventory first: who hears of the change and asks at once must not be told the old one.
         self.units.store(after.clone());
-        for (number, unit) in after.iter() {
-            let stayed = before.iter().any(|(own, other)| own == number && Arc::ptr_eq(other, unit));
-            if stayed {
-                unit.attentions().raise(asc::REPORTED_LUNS_DATA_HAS_CHANGED);
-            }
-        }
+        let has_stayed = |(number, unit): &&(u16, Arc<LogicalUnit<D>>)| {
+            before.iter().any(|(own, other)| own == number && Arc::ptr_eq(other, unit))
+        };
+        let stayed: Vec<_> = after.iter().filter(has_stayed).collect();
+        stayed.iter().for_each(|(_, unit)| unit.attentions().raise(asc::REPORTED_LUNS_DATA_HAS_CHANGED));
+        // Once for all units, as it is told by one of them only (SAM-5 5.14.4).
+        let lun = LunAddress::from_number(stayed.first().map_or(0, |(number, _)| *number));
+        self.notices.announce(lun, asc::REPORTED_LUNS_DATA_HAS_CHANGED);
         result
+    }
+
+    /// The size of a unit's device has changed: tells every nexus.
+    pub fn capacity_changed(&self, number: u16) {
+        if let Some(unit) = self.unit(number) {
+            unit.capacity_changed();
+            self.notices.announce(LunAddress::from_number(number), asc::CAPACITY_DATA_HAS_CHANGED);
+        }
+    }
+
+    /// Those who are told what no command asks for.
+    pub fn notices(&self) -> &Arc<Notices> {
+        &self.notices
     }
 
     /// All ports, each by its RELATIVE TARGET PORT IDENTIFIER and its portal group tag; the one through which a nexus came counts as
@@ -140,6 +164,10 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
 
     async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {
         super::manage::manage(self, nexus.id, function).await
+    }
+
+    fn listen(&self, nexus: NexusId, waker: Waker) -> Listener {
+        self.notices.listen(nexus, waker)
     }
 
     fn nexus_established(&self, nexus: &Arc<Nexus>) {

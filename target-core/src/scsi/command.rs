@@ -2,9 +2,11 @@
 
 use super::lun_address::LunAddress;
 use super::sense::{Sense, Status};
+use crate::lun::notice::Listener;
 use crate::payload::Payload;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::task::Waker;
 
 /// A command descriptor block: 16 bytes inline, longer ones (up to 260) on the heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +106,19 @@ pub struct Response {
     pub data_out_wanted: u64,
 }
 
+impl Response {
+    /// Nothing but a status.
+    pub fn of(status: Status) -> Self {
+        Self {
+            status,
+            sense: SmallVec::new(),
+            sense_value: None,
+            data_in: Payload::new(),
+            data_out_wanted: 0,
+        }
+    }
+}
+
 /// What became of a task.
 #[derive(Clone, Debug)]
 pub enum Outcome {
@@ -154,6 +169,9 @@ pub trait DeviceServer: Send + Sync + 'static {
         nexus: &Arc<Nexus>,
         function: TaskManagement,
     ) -> impl Future<Output = TaskManagementOutcome> + Send;
+
+    /// Begins to keep notices for a transport of the nexus, or a part of it; `waker` is woken for each.
+    fn listen(&self, nexus: NexusId, waker: Waker) -> Listener;
 
     /// A nexus came into being: it gets its unit attentions.
     fn nexus_established(&self, nexus: &Arc<Nexus>);

@@ -14,8 +14,6 @@ use crate::lun::claim::Claim;
 use crate::lun::target::TargetDevice;
 use crate::lun::task_set::{Abort, Entrant, Task};
 use crate::lun::unit::LogicalUnit;
-use crate::payload::Payload;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Runs a command on a unit.
@@ -137,7 +135,7 @@ pub fn respond(result: Result<Reply, Fault>, format: SenseFormat, data_out_wante
 
 /// A response of nothing but a status.
 fn plain(status: Status, data_out_wanted: u64) -> Response {
-    Response { status, sense: SmallVec::new(), sense_value: None, data_in: Payload::new(), data_out_wanted }
+    Response { data_out_wanted, ..Response::of(status) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! PERSISTENT RESERVE OUT (SPC-5 6.16). What the service actions do is in [`crate::lun::reservations::actions`].
 
 use super::asc;
+use super::lun_address::LunKind;
 use super::persistent_parameters::{PREEMPT_AND_ABORT, Surroundings, parse};
 use super::request::{Reply, Request};
 use super::row::BoxFuture;
@@ -9,6 +10,7 @@ use crate::device::BlockDevice;
 use crate::lun::reservations::actions::{Action, Refusal};
 use crate::lun::reservations::registrant::Registrant;
 use crate::lun::reservations::{abort_tasks_of, allow_removal_for};
+use std::sync::Arc;
 
 /// Runs a service action: GOOD when its effects are in force and, where they have to outlive the process, on stable storage.
 pub fn persistent_reserve_out<'a, D: BlockDevice>(
@@ -26,17 +28,20 @@ pub fn persistent_reserve_out<'a, D: BlockDevice>(
         let kept = turn.keep(&change, unit.memory()).await;
         kept.map_err(|_| Sense::new(SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE))?;
         let preempted = turn.commit(change, unit.attentions());
-        let aborted = match request.row.service_action {
-            Some(PREEMPT_AND_ABORT) => {
+        let aborting = match (request.row.service_action, request.command.lun.kind()) {
+            (Some(PREEMPT_AND_ABORT), LunKind::Unit(number)) => {
                 allow_removal_for(unit, &preempted);
-                abort_tasks_of(unit, &preempted, request.nexus.id, request.command.tag)
+                let at = (number, Arc::clone(unit));
+                Some(abort_tasks_of(request.target, &at, &preempted, request.nexus.id, request.command.tag))
             }
-            _ => Vec::new(),
+            _ => None,
         };
         // The next may go on: it may be among the tasks whose end this one waits for. Those were marked before, so that no two ever wait for
         // each other.
         drop(turn);
-        unit.tasks().gone(aborted).await;
+        if let Some(aborting) = aborting {
+            aborting.end(unit).await;
+        }
         Ok(Reply::good())
     })
 }

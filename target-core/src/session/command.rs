@@ -5,13 +5,11 @@ use super::full_feature::{FullFeature, Place};
 use super::link::Link;
 use super::tasks::{CommandTask, Stage, Task, Work};
 use super::{conditions, data_out::DataOutBuffer};
-use crate::payload::Payload;
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::BHS_LEN;
 use crate::pdu::initiator::{DataOut, ScsiCommand};
 use crate::scsi::command::{Cdb, Command, Response, TaskTag};
 use crate::scsi::sense::{Sense, Status};
-use smallvec::SmallVec;
 
 impl FullFeature {
     /// Makes a task of a command, or refuses it.
@@ -141,14 +139,7 @@ impl FullFeature {
     fn data_settled(&mut self, link: &mut Link, id: TaskId) {
         let Some(command) = self.tasks.command_mut(id) else { return };
         match command.data_out.failure() {
-            Some(condition) => {
-                self.release(id);
-                if let Some(task) = self.tasks.get(id) {
-                    // What it sends beyond is not worth more words.
-                    self.depart(task.tag);
-                }
-                self.finish_command(link, id, failed(condition));
-            }
+            Some(condition) => self.end_command(link, id, failed(condition)),
             None if self.is_blocked(id) => self.block(id),
             None => self.run(link, id),
         }
@@ -188,6 +179,16 @@ impl FullFeature {
         }
     }
 
+    /// Answers a command that the driver has not got.
+    pub(super) fn end_command(&mut self, link: &mut Link, id: TaskId, response: Response) {
+        self.release(id);
+        if let Some(task) = self.tasks.get(id) {
+            // What it sends beyond is not worth more words.
+            self.depart(task.tag);
+        }
+        self.finish_command(link, id, response);
+    }
+
     /// Ends a command that the driver has not got, without a word.
     pub(super) fn drop_command(&mut self, id: TaskId) {
         self.release(id);
@@ -203,11 +204,5 @@ impl FullFeature {
 
 /// The answer to a command that did not come to run.
 fn failed(condition: Sense) -> Response {
-    Response {
-        status: Status::CheckCondition,
-        sense: SmallVec::new(),
-        sense_value: Some(condition),
-        data_in: Payload::new(),
-        data_out_wanted: 0,
-    }
+    Response { sense_value: Some(condition), ..Response::of(Status::CheckCondition) }
 }

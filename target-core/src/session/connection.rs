@@ -1,5 +1,6 @@
 //! A connection and the others of its session: the value that a driver feeds and asks.
 
+pub use super::asynchronous::Ending;
 pub use super::config::ConnectionConfig;
 
 use super::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
@@ -15,6 +16,8 @@ use crate::pdu::frame::{Frame, FrameError};
 use crate::pdu::initiator::InitiatorPdu;
 use crate::pdu::transmit::TransmitQueue;
 use crate::scsi::command::{Outcome, TaskManagementOutcome};
+use crate::scsi::lun_address::LunAddress;
+use crate::scsi::sense::Sense;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use std::time::Instant;
@@ -203,6 +206,34 @@ impl Connection {
             phase.managed(link, now, id, outcome);
             phase.conclude_logout(link);
         }
+    }
+
+    /// Ends commands that have not been run, as `outcome` says: those in the task set of a logical unit that `concerns` names, whose data
+    /// is on its way or whose [`Event::Execute`] has not been taken. Another nexus has aborted them. Tells how many they were.
+    pub fn abort_held(
+        &mut self,
+        concerns: impl Fn(LunAddress) -> bool,
+        outcome: impl Fn() -> Outcome,
+    ) -> usize {
+        let Some((phase, link)) = self.full_feature() else { return 0 };
+        let aborted = phase.abort_held(link, concerns, outcome);
+        phase.conclude_logout(link);
+        aborted
+    }
+
+    /// Reports a condition of a logical unit by an Asynchronous Message; the unit attention that tells the same stays pending.
+    pub fn report_event(&mut self, lun: LunAddress, sense: &Sense) {
+        if let Some((phase, link)) = self.full_feature() {
+            phase.report_event(link, lun, sense);
+        }
+    }
+
+    /// Tells the initiator that we end its connections, or the session as a whole, and ends. One that is not logged in ends without a word.
+    pub fn drop_out(&mut self, ending: Ending) {
+        if let Some((phase, link)) = self.full_feature() {
+            phase.announce_end_everywhere(link, ending);
+        }
+        self.link.close_all(CloseReason::Driver);
     }
 
     /// What is to be sent; none when the connection has gone.

@@ -1,5 +1,6 @@
 //! The full feature phase: every PDU finds its way from here, commands in the order of their numbers.
 
+use super::asynchronous::Ending;
 use super::config::ConnectionConfig;
 use super::event::{CloseReason, Leg, SessionRequest, SessionType, TaskId};
 use super::fence::Fence;
@@ -226,7 +227,7 @@ impl FullFeature {
         self.tasks.gathered() + self.early_data
     }
 
-    fn is_discovery(&self) -> bool {
+    pub(super) fn is_discovery(&self) -> bool {
         self.session.session_type == SessionType::Discovery
     }
 
@@ -411,7 +412,11 @@ impl FullFeature {
         }
         match keepalive.alarm(now) {
             None => {}
-            Some(Alarm::Gone) => link.close(CloseReason::NopTimeout),
+            Some(Alarm::Gone) => {
+                // It may be deaf on one ear only.
+                self.announce_end(link, Ending::Connection);
+                link.close(CloseReason::NopTimeout);
+            }
             Some(Alarm::Ask(tag)) => self.send_ping(link, tag),
         }
     }

@@ -1,5 +1,6 @@
-//! Logout, asked for by the initiator or by us (RFC 7143 §11.14, §11.15, §11.9).
+//! Logout, asked for by the initiator or by us (RFC 7143 §11.14, §11.15).
 
+use super::asynchronous::Ending;
 use super::event::{CloseReason, Leg};
 use super::full_feature::{FullFeature, Place};
 use super::link::{Line, Link};
@@ -7,8 +8,7 @@ use super::tasks::Stage;
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::BHS_LEN;
 use crate::pdu::initiator::LogoutRequest;
-use crate::pdu::target::{AsyncMessage, LogoutResponse, TargetPdu};
-use crate::scsi::lun_address::LunAddress;
+use crate::pdu::target::{LogoutResponse, TargetPdu};
 use std::time::{Duration, Instant};
 
 /// Logout reasons (RFC 7143 §11.14.1).
@@ -21,10 +21,6 @@ const CLOSED: u8 = 0;
 const CID_NOT_FOUND: u8 = 1;
 const RECOVERY_NOT_SUPPORTED: u8 = 2;
 const CLEANUP_FAILED: u8 = 3;
-
-/// Asynchronous events (RFC 7143 §11.9.1).
-const EVENT_LOGOUT_REQUEST: u8 = 1;
-const EVENT_SESSION_DROPPED: u8 = 3;
 
 /// The way to the end of a connection.
 #[derive(Debug, Default)]
@@ -145,16 +141,18 @@ impl FullFeature {
         link.send(&self.window, &TargetPdu::Logout(response));
     }
 
-    /// Asks the initiator to log the connection at hand out, unless it is doing so.
+    /// Asks the initiator to log the connection at hand out, unless it is doing so or was asked before.
     pub(super) fn request_logout(&mut self, link: &mut Link, now: Instant, seconds: u16) {
         let leg = link.leg();
         if self.is_leaving(leg) {
             return;
         }
-        if let Some(member) = self.member_mut(leg) {
-            member.farewell.requested = now.checked_add(Duration::from_secs(seconds.into()));
+        let Some(member) = self.member_mut(leg) else { return };
+        if member.farewell.requested.is_some() {
+            return;
         }
-        self.send_async_message(link, EVENT_LOGOUT_REQUEST, [0, 0, seconds]);
+        member.farewell.requested = now.checked_add(Duration::from_secs(seconds.into()));
+        self.ask_for_logout(link, seconds);
     }
 
     /// What logouts of the connection at hand that do not come to their end lead to.
@@ -169,18 +167,10 @@ impl FullFeature {
                 self.end_logout(link, leg, leaving, CLEANUP_FAILED);
             }
             (None, requested) if is_over(requested) => {
-                let parameters = &self.session.parameters;
-                let times = [0, parameters.default_time2wait, parameters.default_time2retain];
-                self.send_async_message(link, EVENT_SESSION_DROPPED, times);
+                self.announce_end(link, Ending::Session);
                 link.close(CloseReason::LogoutTimeout);
             }
             _ => {}
         }
-    }
-
-    fn send_async_message(&self, link: &mut Link, event: u8, parameters: [u16; 3]) {
-        let lun = LunAddress::default();
-        let message = AsyncMessage { lun, event, vendor_code: 0, parameters, data: bytes::Bytes::new() };
-        link.send(&self.window, &TargetPdu::AsyncMessage(message));
     }
 }

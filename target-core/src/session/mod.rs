@@ -9,6 +9,7 @@ pub mod config;
 pub mod connection;
 pub mod event;
 
+mod asynchronous;
 mod command;
 mod conditions;
 mod data_in;

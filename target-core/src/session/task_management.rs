@@ -11,7 +11,7 @@ use super::tasks::{CommandTask, ManagementTask, Stage, Task, Work};
 use crate::pdu::fields::{BHS_LEN, Serial};
 use crate::pdu::initiator::TaskManagementRequest;
 use crate::pdu::target::{TargetPdu, TaskManagementResponse};
-use crate::scsi::command::{TaskManagement, TaskManagementOutcome, TaskTag};
+use crate::scsi::command::{Outcome, TaskManagement, TaskManagementOutcome, TaskTag};
 use crate::scsi::lun_address::LunAddress;
 use std::time::Instant;
 
@@ -90,6 +90,11 @@ impl Scope {
             Self::Everything => true,
         }
     }
+}
+
+/// Whether a command is in the task set, and the driver has not got it.
+fn is_here(stage: Stage) -> bool {
+    matches!(stage, Stage::Collecting | Stage::Blocked)
 }
 
 impl FullFeature {
@@ -204,7 +209,6 @@ impl FullFeature {
         management.last_turn = last_turn;
         let function = management.function;
         let scope = Scope::of(function);
-        let is_here = |stage: Stage| matches!(stage, Stage::Collecting | Stage::Blocked);
         if let TaskManagement::QueryTaskSet { lun } = function
             && self.tasks.commands().any(|(_, task, command)| task.lun == lun && is_here(command.stage))
         {
@@ -276,6 +280,44 @@ impl FullFeature {
             .map(|(id, ..)| id)
             .collect();
         aborted.into_iter().for_each(|id| self.forget_command(id));
+    }
+
+    /// Another nexus has aborted the commands that `concerns` names: those end that the driver has not run yet, each as `outcome` says.
+    /// Tells how many they were. Commands whose CmdSN is not due are in no task set yet (RFC 7143 §4.2.3.3 b).
+    pub(super) fn abort_held(
+        &mut self,
+        link: &mut Link,
+        concerns: impl Fn(LunAddress) -> bool,
+        outcome: impl Fn() -> Outcome,
+    ) -> usize {
+        let here: Vec<_> = self
+            .tasks
+            .commands()
+            .filter(|(_, task, command)| is_here(command.stage) && concerns(task.lun))
+            .map(|(id, ..)| id)
+            .collect();
+        for &id in &here {
+            match outcome() {
+                Outcome::Aborted => self.drop_command(id),
+                Outcome::Done(response) => self.end_command(link, id, response),
+            }
+        }
+        let mut aborted = here.len();
+        if aborted > 0 {
+            self.run_unblocked(link);
+            self.solicit(link);
+        }
+        let mut waiting = Vec::new();
+        link.events.retain(|event| match event {
+            Event::Execute(id, command) if concerns(command.lun) => {
+                waiting.push(*id);
+                false
+            }
+            _ => true,
+        });
+        aborted += waiting.len();
+        waiting.into_iter().for_each(|id| self.complete(link, id, outcome()));
+        aborted
     }
 
     fn finish_management(&mut self, link: &mut Link, id: TaskId, response: u8) {

@@ -14,5 +14,6 @@ mod ordering;
 mod reads;
 mod small_talk;
 mod task_management;
+mod third_party;
 mod timers;
 mod writes;

@@ -1,0 +1,78 @@
+//! Asynchronous Messages: what we say without being asked (RFC 7143 §11.9).
+
+use super::full_feature::FullFeature;
+use super::link::Link;
+use crate::pdu::target::{AsyncMessage, TargetPdu};
+use crate::scsi::lun_address::LunAddress;
+use crate::scsi::sense::Sense;
+use crate::scsi::sense_format::{SenseFormat, render};
+use bytes::Bytes;
+
+/// AsyncEvent (RFC 7143 §11.9.1). 4, a wish to negotiate, has no use here: nothing of what can be negotiated in the full feature phase
+/// ever changes. Nor has 5, which belongs to TaskReporting=FastAbort.
+const SCSI_EVENT: u8 = 0;
+const LOGOUT_REQUEST: u8 = 1;
+const CONNECTION_DROPPED: u8 = 2;
+const SESSION_DROPPED: u8 = 3;
+
+/// What we end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// This connection.
+    Connection,
+    /// All connections of the session.
+    Session,
+}
+
+impl FullFeature {
+    /// Reports sense data. An initiator may be idle for long, and others do not look at unit attentions; Linux looks for new logical units
+    /// when it is told like this that the inventory has changed.
+    pub(super) fn report_event(&self, link: &mut Link, lun: LunAddress, sense: &Sense) {
+        if self.is_discovery() {
+            return;
+        }
+        let Some(leg) = self.members.iter().map(|member| member.leg).find(|leg| !self.is_leaving(*leg)) else {
+            return;
+        };
+        let sense = render(sense, SenseFormat::Fixed);
+        let length = u16::try_from(sense.len()).unwrap_or(0).to_be_bytes();
+        let data = [&length[..], &sense].concat();
+        self.send_async_message(link.turn_to(leg), lun, SCSI_EVENT, [0; 3], data.into());
+    }
+
+    /// Asks for a logout of the connection at hand within so many seconds.
+    pub(super) fn ask_for_logout(&self, link: &mut Link, seconds: u16) {
+        self.send_async_message(link, LunAddress::default(), LOGOUT_REQUEST, [0, 0, seconds], Bytes::new());
+    }
+
+    /// Tells on all connections that we end them.
+    pub(super) fn announce_end_everywhere(&self, link: &mut Link, ending: Ending) {
+        for member in &self.members {
+            self.announce_end(link.turn_to(member.leg), ending);
+        }
+    }
+
+    /// Tells that we end the connection at hand or the session, and when the initiator may come again.
+    pub(super) fn announce_end(&self, link: &mut Link, ending: Ending) {
+        let Some(member) = self.member(link.leg()) else { return };
+        let parameters = &self.session.parameters;
+        let (event, cid) = match ending {
+            Ending::Connection => (CONNECTION_DROPPED, member.cid),
+            Ending::Session => (SESSION_DROPPED, 0),
+        };
+        let times = [cid, parameters.default_time2wait, parameters.default_time2retain];
+        self.send_async_message(link, LunAddress::default(), event, times, Bytes::new());
+    }
+
+    fn send_async_message(
+        &self,
+        link: &mut Link,
+        lun: LunAddress,
+        event: u8,
+        parameters: [u16; 3],
+        data: Bytes,
+    ) {
+        let message = AsyncMessage { lun, event, vendor_code: 0, parameters, data };
+        link.send(&self.window, &TargetPdu::AsyncMessage(message));
+    }
+}
