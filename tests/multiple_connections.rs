@@ -371,7 +371,7 @@ fn connections_come_and_go_while_others_work() {
     // Logged out on another connection.
     assert_eq!(session.log_out(0, 2, 2), 2, "there is no recovery");
     assert_eq!(session.log_out(0, 1, 2), 0);
-    session.legs[2].expect_close();
+    session.legs.pop().expect("the third").expect_close();
     assert_eq!(session.log_out(0, 1, 2), 1, "it has gone");
     assert!(session.read(0, 0, 1 << 20) == image);
     // Replaced in the midst of a write, which ends without a word.
