@@ -1,60 +1,56 @@
-//! An initiator with several connections in one session (MC/S), against the real process over TCP.
+//! An initiator that has several connections in one session and does what a test tells it.
 
 use bytes::{Bytes, BytesMut};
 use glint_target_core::login::parameters::Digest;
 use glint_target_core::pdu::fields::{Isid, RESERVED_TAG, Serial};
 use glint_target_core::pdu::frame::FrameDecoder;
-use glint_target_core::pdu::initiator::{
-    DataOut, InitiatorPdu, LoginRequest, LogoutRequest, ScsiCommand, TextRequest,
-};
+use glint_target_core::pdu::initiator::{DataOut, InitiatorPdu, LoginRequest, LogoutRequest, ScsiCommand};
 use glint_target_core::pdu::target::{LoginResponse, ReadyToTransfer, TargetPdu};
 use glint_target_core::scsi::command::TaskAttribute;
 use glint_target_core::scsi::lun_address::LunAddress;
-use glint_testkit::data;
 use glint_testkit::glint::Glint;
-use glint_testkit::http::{get, metric};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-const TARGET: &str = "iqn.2026-12.io.glint:disk";
+pub(super) const TARGET: &str = "iqn.2026-12.io.glint:disk";
 const BLOCK: usize = 512;
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One connection of the session.
-struct Leg {
-    socket: TcpStream,
+pub(super) struct Leg {
+    pub(super) socket: TcpStream,
     decoder: FrameDecoder,
     input: BytesMut,
     /// ExpStatSN, once there was a status.
-    exp_stat_sn: Serial,
+    pub(super) exp_stat_sn: Serial,
 }
 
 /// The session: what its connections have in common.
-struct Session {
+pub(super) struct Session {
     portal: SocketAddr,
-    tsih: u16,
-    cmd_sn: u32,
-    tag: u32,
-    legs: Vec<Leg>,
+    pub(super) tsih: u16,
+    pub(super) cmd_sn: u32,
+    pub(super) tag: u32,
+    pub(super) legs: Vec<Leg>,
 }
 
 impl Leg {
-    fn connect(portal: SocketAddr) -> Self {
+    pub(super) fn connect(portal: SocketAddr) -> Self {
         let socket = TcpStream::connect(portal).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.set_nodelay(true).unwrap();
         Self { socket, decoder: FrameDecoder::new(1 << 24), input: BytesMut::new(), exp_stat_sn: Serial(0) }
     }
 
-    fn send(&mut self, pdu: impl Into<InitiatorPdu>) {
+    pub(super) fn send(&mut self, pdu: impl Into<InitiatorPdu>) {
         let mut bytes = BytesMut::new();
         pdu.into().encode(Digest::None, Digest::None, &mut bytes);
         self.socket.write_all(&bytes).unwrap();
     }
 
     /// The next PDU; none when the target has closed.
-    fn receive(&mut self) -> Option<TargetPdu> {
+    pub(super) fn receive(&mut self) -> Option<TargetPdu> {
         loop {
             if let Some(frame) = self.decoder.decode(&mut self.input).unwrap() {
                 let (pdu, numbers) = TargetPdu::parse(frame).unwrap();
@@ -81,7 +77,7 @@ impl Leg {
         }
     }
 
-    fn r2t(&mut self) -> ReadyToTransfer {
+    pub(super) fn r2t(&mut self) -> ReadyToTransfer {
         match self.receive() {
             Some(TargetPdu::ReadyToTransfer(r2t)) => r2t,
             other => panic!("expected an R2T, not {other:?}"),
@@ -89,7 +85,7 @@ impl Leg {
     }
 
     /// Sends what is asked for until the command has ended.
-    fn serve(&mut self, tag: u32, data: &[u8]) {
+    pub(super) fn serve(&mut self, tag: u32, data: &[u8]) {
         loop {
             match self.receive() {
                 Some(TargetPdu::ReadyToTransfer(r2t)) => self.answer(&r2t, data),
@@ -102,7 +98,7 @@ impl Leg {
         }
     }
 
-    fn answer(&mut self, r2t: &ReadyToTransfer, data: &[u8]) {
+    pub(super) fn answer(&mut self, r2t: &ReadyToTransfer, data: &[u8]) {
         let start = r2t.buffer_offset as usize;
         let burst = &data[start..start + r2t.desired_length as usize];
         let count = burst.chunks(8192).len();
@@ -122,7 +118,7 @@ impl Leg {
     }
 
     /// The data of a read, and nothing else.
-    fn data(&mut self, tag: u32) -> Vec<u8> {
+    pub(super) fn data(&mut self, tag: u32) -> Vec<u8> {
         let mut all = Vec::new();
         loop {
             match self.receive() {
@@ -139,20 +135,20 @@ impl Leg {
         }
     }
 
-    fn is_silent(&mut self) -> bool {
+    pub(super) fn is_silent(&mut self) -> bool {
         self.socket.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
         let nothing = self.input.is_empty() && self.socket.peek(&mut [0]).is_err();
         self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
         nothing
     }
 
-    fn expect_close(&mut self) {
+    pub(super) fn expect_close(&mut self) {
         while self.receive().is_some() {}
     }
 }
 
 impl Session {
-    fn begin(glint: &Glint, connections: u16) -> Self {
+    pub(super) fn begin(glint: &Glint, connections: u16) -> Self {
         let mut session =
             Self { portal: glint.portal(), tsih: 0, cmd_sn: 0xffff_fff0, tag: 0, legs: Vec::new() };
         for cid in 0..connections {
@@ -166,7 +162,7 @@ impl Session {
     }
 
     /// Takes what the unit has to tell first.
-    fn take_attention(&mut self) {
+    pub(super) fn take_attention(&mut self) {
         for _ in 0..8 {
             let command = self.command(0, 0, 0);
             self.send(0, &command);
@@ -179,7 +175,7 @@ impl Session {
         panic!("the unit does not become ready");
     }
 
-    fn log_in(&self, cid: u16) -> (Leg, LoginResponse) {
+    pub(super) fn log_in(&self, cid: u16) -> (Leg, LoginResponse) {
         let mut leg = Leg::connect(self.portal);
         leg.send(InitiatorPdu::Login(self.login_request(cid)));
         match leg.receive() {
@@ -188,7 +184,7 @@ impl Session {
         }
     }
 
-    fn login_request(&self, cid: u16) -> LoginRequest {
+    pub(super) fn login_request(&self, cid: u16) -> LoginRequest {
         let keys = [
             "InitiatorName=iqn.2026-12.test:windows",
             "SessionType=Normal",
@@ -218,7 +214,7 @@ impl Session {
     }
 
     /// A command in the order of the session, to be sent on any connection.
-    fn command(&mut self, opcode: u8, block: u32, bytes: usize) -> ScsiCommand {
+    pub(super) fn command(&mut self, opcode: u8, block: u32, bytes: usize) -> ScsiCommand {
         self.tag += 1;
         let cmd_sn = Serial(self.cmd_sn);
         self.cmd_sn = self.cmd_sn.wrapping_add(1);
@@ -244,26 +240,26 @@ impl Session {
         }
     }
 
-    fn send(&mut self, leg: usize, command: &ScsiCommand) {
+    pub(super) fn send(&mut self, leg: usize, command: &ScsiCommand) {
         let leg = &mut self.legs[leg];
         let command = ScsiCommand { exp_stat_sn: leg.exp_stat_sn, ..command.clone() };
         leg.send(InitiatorPdu::ScsiCommand(command));
     }
 
-    fn write(&mut self, leg: usize, block: u32, data: &[u8]) {
+    pub(super) fn write(&mut self, leg: usize, block: u32, data: &[u8]) {
         let command = self.command(0x2a, block, data.len());
         self.send(leg, &command);
         self.legs[leg].serve(command.initiator_task_tag, data);
     }
 
-    fn read(&mut self, leg: usize, block: u32, bytes: usize) -> Vec<u8> {
+    pub(super) fn read(&mut self, leg: usize, block: u32, bytes: usize) -> Vec<u8> {
         let command = self.command(0x28, block, bytes);
         self.send(leg, &command);
         self.legs[leg].data(command.initiator_task_tag)
     }
 
     /// What the target answers to a logout.
-    fn log_out(&mut self, leg: usize, reason: u8, cid: u16) -> u8 {
+    pub(super) fn log_out(&mut self, leg: usize, reason: u8, cid: u16) -> u8 {
         self.tag += 1;
         let request = LogoutRequest {
             immediate: true,
@@ -279,126 +275,4 @@ impl Session {
             other => panic!("no logout response: {other:?}"),
         }
     }
-}
-
-fn wait_for_connections(glint: &Glint, count: f64) {
-    let start = Instant::now();
-    loop {
-        let text = get(glint.api(), "/metrics").1;
-        if metric(&text, "glint_connections", &[]) == count {
-            return;
-        }
-        assert!(start.elapsed() < PATIENCE, "never {count} connections:\n{text}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn glint() -> Glint {
-    Glint::with_volume("disk=ram:,size=64MiB")
-}
-
-#[test]
-fn writes_and_reads_on_all_connections_of_a_session() {
-    let glint = glint();
-    let mut session = Session::begin(&glint, 4);
-    let text = get(glint.api(), "/metrics").1;
-    assert_eq!(metric(&text, "glint_connections", &[]), 4.0, "{text}");
-    assert_eq!(metric(&text, "glint_sessions", &[]), 1.0, "{text}");
-    // Sent in the reverse of their order, a connection each: nothing has its turn before the first has come.
-    let image = data::noise(7, 16 << 20);
-    let pieces: Vec<_> = image.chunks(1 << 20).collect();
-    for (round, four) in pieces.chunks(4).enumerate() {
-        let commands: Vec<_> =
-            (0..4).map(|nth| session.command(0x2a, ((round * 4 + nth) << 11) as u32, 1 << 20)).collect();
-        for leg in [3, 2, 1] {
-            session.send(leg, &commands[leg]);
-        }
-        assert!((1..4).all(|leg| session.legs[leg].is_silent()), "before its turn");
-        session.send(0, &commands[0]);
-        // Each connection has its R2T before any of them is answered.
-        let r2ts: Vec<_> = session.legs.iter_mut().map(Leg::r2t).collect();
-        for leg in (0..4).rev() {
-            assert_eq!(r2ts[leg].initiator_task_tag, commands[leg].initiator_task_tag);
-            session.legs[leg].answer(&r2ts[leg], four[leg]);
-            session.legs[leg].serve(commands[leg].initiator_task_tag, four[leg]);
-        }
-    }
-    // What one connection wrote another reads, all at a time.
-    for (round, four) in pieces.chunks(4).enumerate() {
-        let commands: Vec<_> =
-            (0..4).map(|nth| session.command(0x28, ((round * 4 + nth) << 11) as u32, 1 << 20)).collect();
-        for (nth, command) in commands.iter().enumerate() {
-            session.send((nth + 1) % 4, command);
-        }
-        for (nth, command) in commands.iter().enumerate() {
-            let data = session.legs[(nth + 1) % 4].data(command.initiator_task_tag);
-            assert!(data == four[nth], "piece {nth} of round {round}");
-        }
-    }
-    // Talk beside the commands.
-    for leg in &mut session.legs {
-        session.tag += 1;
-        leg.send(InitiatorPdu::Text(TextRequest {
-            immediate: true,
-            is_final: true,
-            continues: false,
-            lun: LunAddress::default(),
-            initiator_task_tag: session.tag,
-            target_transfer_tag: RESERVED_TAG,
-            cmd_sn: Serial(session.cmd_sn),
-            exp_stat_sn: leg.exp_stat_sn,
-            data: Bytes::from_static(b"SendTargets=\0"),
-        }));
-        let answer = leg.receive();
-        let expected = format!("TargetName={TARGET}\0");
-        assert!(
-            matches!(&answer, Some(TargetPdu::Text(text)) if text.data.starts_with(expected.as_bytes())),
-            "{answer:?}"
-        );
-    }
-    assert_eq!(session.log_in(4).1.status_detail, 0x06, "more than connections_per_session");
-    assert_eq!(session.log_out(1, 0, 0), 0);
-    session.legs.iter_mut().for_each(Leg::expect_close);
-    wait_for_connections(&glint, 0.0);
-}
-
-#[test]
-fn connections_come_and_go_while_others_work() {
-    let glint = glint();
-    let mut session = Session::begin(&glint, 3);
-    let image = data::noise(8, 1 << 20);
-    session.write(2, 0, &image);
-    // Logged out on another connection.
-    assert_eq!(session.log_out(0, 2, 2), 2, "there is no recovery");
-    assert_eq!(session.log_out(0, 1, 2), 0);
-    session.legs[2].expect_close();
-    assert_eq!(session.log_out(0, 1, 2), 1, "it has gone");
-    assert!(session.read(0, 0, 1 << 20) == image);
-    // Replaced in the midst of a write, which ends without a word.
-    let doomed = session.command(0x2a, 4096, 1 << 20);
-    session.send(1, &doomed);
-    session.legs[1].r2t();
-    let (again, answer) = session.log_in(1);
-    assert_eq!((answer.status_class, answer.tsih), (0, session.tsih));
-    session.legs[1].expect_close();
-    session.legs[1] = again;
-    session.write(1, 2048, &image);
-    assert!(session.read(0, 2048, 1 << 20) == image);
-    assert!(session.read(0, 4096, 4096).iter().all(|byte| *byte == 0), "the write was not whole");
-    // Lost in the midst of a write.
-    let doomed = session.command(0x2a, 4096, 1 << 20);
-    session.send(0, &doomed);
-    session.legs[0].r2t();
-    session.legs.remove(0);
-    wait_for_connections(&glint, 1.0);
-    assert!(session.read(0, 2048, 1 << 20) == image);
-    let (back, answer) = session.log_in(0);
-    assert_eq!((answer.status_class, answer.tsih), (0, session.tsih));
-    session.legs.push(back);
-    session.write(1, 8192, &image);
-    assert!(session.read(0, 8192, 1 << 20) == image);
-    // The last connection takes the session with it.
-    session.legs.clear();
-    wait_for_connections(&glint, 0.0);
-    assert_eq!(session.log_in(0).1.status_detail, 0x0a);
 }
