@@ -37,9 +37,9 @@ const STANDARD: &[(u8, Option<u16>, ReservationClass)] = &[
     (0x48, Some(0x02), Write),
     (0x48, Some(0x03), Write),
     (0x48, Some(0x1f), Write),
-    (0x4c, None, Write),    // LOG SELECT
-    (0x4d, None, Tolerant), // LOG SENSE
-    (0x55, None, Write),    // MODE SELECT(10)
+    (0x4c, None, Write),  // LOG SELECT
+    (0x4d, None, Exempt), // LOG SENSE
+    (0x55, None, Write),  // MODE SELECT(10)
     (0x56, None, Reserve),
     (0x57, None, Release),
     (0x5a, None, Read), // MODE SENSE(10)
