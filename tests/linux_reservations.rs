@@ -1,4 +1,4 @@
-//! Linux's own initiator, in a virtual machine: persistent reservations by sg_persist, by the kernel's own interface and by multipath, and
+//! Linux's own initiator, in a virtual machine: persistent reservations by sg_persist and by the kernel's own interface, and
 //! what its tools and its block layer read of a volume's abilities.
 
 use std::time::Duration;

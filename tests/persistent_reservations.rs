@@ -1,4 +1,5 @@
 //! Persistent reservations from outside: who is kept out, what outlives a `kill -9`, and what happens where it cannot be kept.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -238,11 +239,11 @@ fn what_cannot_be_kept_fails_and_changes_nothing() {
         rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).unwrap();
     };
     // No room for as much as a byte, and then no place at all.
-    let breaks: [(&dyn Fn(), &dyn Fn()); 2] = [
-        (&|| limit(Some(0)), &|| limit(None)),
-        (&|| fs::rename(&unit, &away).unwrap(), &|| fs::rename(&away, &unit).unwrap()),
+    let breaks: [[&dyn Fn(); 2]; 2] = [
+        [&|| limit(Some(0)), &|| limit(None)],
+        [&|| fs::rename(&unit, &away).unwrap(), &|| fs::rename(&away, &unit).unwrap()],
     ];
-    for (break_it, mend_it) in breaks {
+    for [break_it, mend_it] in breaks {
         let before = (keys(&mut a), full_status(&mut a));
         break_it();
         for (action, keys) in [(REGISTER, (0, 2)), (REGISTER_AND_IGNORE, (0, 2))] {
