@@ -152,10 +152,10 @@ impl<D: BlockDevice> Table<D> {
     /// Work on all of the medium.
     const OVERHAUL: Row<D> = Row { timeouts: Timeouts::WHOLE, claim: ClaimKind::Everything, ..Self::WRITE };
 
-    /// IMMED, ZNR (there are no zones to be reset), AUSE.
+    /// IMMED, AUSE; not ZNR, for there are no zones.
     const SANITIZE: Row<D> = Row {
         opcode: 0x48,
-        usage: &[0, 0xe0, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
+        usage: &[0, 0xa0, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
         data: Data::Out(LengthField::U16(7)),
         upkeep: UpkeepRule::Sanitize,
         ..Self::OVERHAUL
