@@ -152,7 +152,7 @@ impl<D: BlockDevice> Table<D> {
     /// Work on all of the medium.
     const OVERHAUL: Row<D> = Row { timeouts: Timeouts::WHOLE, claim: ClaimKind::Everything, ..Self::WRITE };
 
-    /// IMMED, AUSE; not ZNR, for there are no zones.
+    /// IMMED, AUSE. ZNR is for zoned devices (SBC-4 5.30.1) and reserved here, as it was before there were any.
     const SANITIZE: Row<D> = Row {
         opcode: 0x48,
         usage: &[0, 0xa0, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
