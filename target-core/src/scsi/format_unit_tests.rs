@@ -1,7 +1,9 @@
 use crate::device::DeviceError;
+use crate::lun::unit::LogicalUnit;
 use crate::scsi::asc;
 use crate::scsi::sense::{SenseKey, SenseSpecific};
-use crate::testing::{Bench, RamDevice, config, sense_of};
+use crate::testing::{Bench, Crew, RamDevice, RamMemory, config, finish, sense_of};
+use std::sync::Arc;
 
 const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 const FMTDATA: u8 = 0x10;
@@ -110,4 +112,24 @@ fn a_failure_leaves_the_medium_corrupt_until_it_is_formatted() {
     bench.good(&[0x1a, 0, 8, 0, 64, 0], &[]);
     bench.good(&format(0, 0), &[]);
     bench.good(&READ, &[]);
+}
+
+#[test]
+fn after_a_restart_in_its_midst_the_medium_has_to_be_formatted_again() {
+    let memory = Arc::new(RamMemory::default());
+    let start = || {
+        let crew = Arc::new(Crew::default());
+        let unit = LogicalUnit::new(config(512), RamDevice::new(1 << 20)).with_spawner(crew.clone());
+        let unit = Arc::new(unit.with_memory(memory.clone()));
+        finish(unit.recall()).unwrap();
+        (Bench::around(unit), crew)
+    };
+    let (bench, _crew) = start();
+    bench.good(&format(FMTDATA, 0), &[0, 0x82, 0, 0]);
+    let (bench, crew) = start();
+    bench.fails(&READ, &[], SenseKey::MediumError, asc::MEDIUM_FORMAT_CORRUPTED);
+    bench.good(&format(FMTDATA, 0), &[0, 0x82, 0, 0]);
+    crew.finish();
+    bench.good(&READ, &[]);
+    start().0.good(&READ, &[]);
 }

@@ -100,7 +100,13 @@ fn lengths_and_fields() {
     for cdb in [[0x48, 0x02, 0, 0, 0, 0, 0, 0, 8, 0], [0x48, 0x1f, 0, 0, 0, 0, 0, 0, 8, 0]] {
         assert_eq!(sense_of(&bench.run(&cdb, &[0; 8])).unwrap().1, asc::INVALID_FIELD_IN_CDB);
     }
-    assert_eq!(refused(&bench, &[0x48, 0x03, 0, 0, 0, 0, 0, 0, 0, 0]), (SenseKey::IllegalRequest, 0x24, 0));
+    // CRYPTOGRAPHIC ERASE, and ZNR.
+    for byte in [0x03, 0x42] {
+        assert_eq!(
+            refused(&bench, &[0x48, byte, 0, 0, 0, 0, 0, 0, 0, 0]),
+            (SenseKey::IllegalRequest, 0x24, 0)
+        );
+    }
     assert_eq!(*bench.device().data.lock().unwrap(), before);
 }
 
