@@ -1,5 +1,7 @@
 //! Whatever initiators do, and wherever they go away, nothing of it stays behind: no session, no buffer, no descriptor, no thread, no
 //! reservation.
+// What these helpers find wrong fails the test that called them.
+#![allow(clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,12 +38,19 @@ fn start() -> Glint {
     )
 }
 
-/// What must be the same again when all initiators are gone.
-#[derive(Debug, PartialEq, Eq)]
+/// What must be no more than before when all initiators are gone.
+#[derive(Debug)]
 struct Held {
     open_files: usize,
-    threads: String,
+    threads: usize,
     gauges: Vec<u64>,
+}
+
+impl Held {
+    /// Threads that wait for work may have ended meanwhile.
+    fn is_no_more_than(&self, before: &Held) -> bool {
+        self.gauges == before.gauges && self.open_files <= before.open_files && self.threads <= before.threads
+    }
 }
 
 const GAUGES: [&str; 5] = [
@@ -60,7 +69,7 @@ fn held(glint: &Glint) -> Held {
     }
     Held {
         open_files: glint.open_files(),
-        threads: glint.status("Threads:"),
+        threads: glint.status("Threads:").parse().expect("a number of threads"),
         gauges: GAUGES.iter().map(|gauge| http::metric(&metrics, gauge, &[]) as u64).collect(),
     }
 }
@@ -81,7 +90,7 @@ fn assert_nothing_is_left(glint: &Glint, before: &Held, limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
         let now = held(glint);
-        if now == *before {
+        if now.is_no_more_than(before) {
             return;
         }
         assert!(Instant::now() < deadline, "left behind: {now:?}, was {before:?}");
@@ -243,7 +252,9 @@ const SCENES: &[Scene] = &[
         for _ in 0..8 {
             initiator.write_command(&WRITE_8_KIB, 8192, false);
         }
-        (0..8).for_each(|_| drop(initiator.r2t()));
+        for _ in 0..8 {
+            initiator.r2t();
+        }
         initiator
     }),
     ("responses not taken", |portal, port| {

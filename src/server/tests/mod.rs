@@ -6,6 +6,7 @@ mod stage;
 
 use super::catalog::Snapshot;
 use super::limits::Limits;
+use glint_target_core::lun::task_set::Abort;
 use glint_target_core::pdu::target::TargetPdu;
 use glint_target_core::scsi::command::TaskManagement;
 use initiator::{Initiator, PATIENCE};
@@ -333,6 +334,70 @@ fn reads_that_exceed_the_budget_take_turns() {
         .collect();
     assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
     stage.until("all is given back", |stage| stage.node.budget.free() == 2 << 20);
+}
+
+/// Commands that wait for room are known to the connection alone, and end like those whose data is on its way.
+#[test]
+fn what_waits_for_room_is_aborted_by_others() {
+    const READS: usize = 32;
+    let stage = Stage::new(Limits { bytes_per_connection: 1 << 20, ..Limits::default() });
+    let mut initiator = Initiator::session(stage.address, 1);
+    for _ in 0..READS {
+        initiator.command(READ, 1 << 20);
+    }
+    stage.until("its responses fill the line", |stage| stage.metric("glint_bytes_in_flight ") > Some(0.0));
+    thread::sleep(Duration::from_millis(200));
+    let obeyed = stage.device.notices.abort(0, |_| Some(Abort::TaskAborted), |_| {});
+    stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, obeyed.all()).await }).unwrap();
+    let mut ends = [0, 0];
+    while ends.iter().sum::<usize>() < READS {
+        let status = match initiator.receive() {
+            Some(TargetPdu::ScsiResponse(response)) => Some(response.status),
+            Some(TargetPdu::DataIn(data)) => data.status.map(|status| status.status),
+            other => panic!("no response: {other:?}"),
+        };
+        match status {
+            None => {}
+            Some(GOOD) => ends[0] += 1,
+            Some(0x40) => ends[1] += 1,
+            Some(other) => panic!("status {other:02x}h"),
+        }
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
+    stage.until("all is given back", |stage| stage.metric("glint_bytes_in_flight ") == Some(0.0));
+}
+
+#[test]
+fn nobody_waits_for_a_connection_that_has_ended_but_for_its_commands() {
+    let stage = Stage::new(Limits::default());
+    let mut gone = Initiator::session(stage.address, 1);
+    gone.command(WAIT, 0);
+    stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
+    drop(gone);
+    stage.until("it ends", |stage| stage.log().contains(&Happened::Managed(1, TaskManagement::ITNexusReset)));
+    let obeyed = stage.device.notices.abort(0, |_| Some(Abort::Silent), |_| {});
+    stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, obeyed.all()).await }).unwrap();
+    stage.device.gate.add_permits(1);
+}
+
+#[test]
+fn a_cold_reset_ends_the_sessions_of_all_initiators() {
+    let stage = Stage::new(Limits::default());
+    let mut own = Initiator::session(stage.address, 1);
+    let mut other = Initiator::session(stage.address, 2);
+    assert_eq!(other.run(TEST_UNIT_READY, 0).0, GOOD);
+    let mut reset = [0; 48];
+    reset[0] = 0x42; // Task management, immediate
+    reset[1] = 0x80 | 7;
+    reset[19] = 9;
+    reset[20..24].copy_from_slice(&[0xff; 4]);
+    reset[27] = 1;
+    own.socket.write_all(&reset).unwrap();
+    assert!(matches!(own.receive(), Some(TargetPdu::TaskManagement(it)) if it.response == 0));
+    own.expect_close();
+    assert!(matches!(other.receive(), Some(TargetPdu::AsyncMessage(it)) if it.event == 3));
+    other.expect_close();
+    stage.until("no session is left", |stage| stage.metric("glint_sessions ") == Some(0.0));
 }
 
 #[test]

@@ -349,3 +349,86 @@ fn functions_for_the_nexus_itself_ask_no_other() {
         assert!(listener.take().is_empty());
     }
 }
+
+/// SPC-2 5.5.1, and as it is with persistent reservations: what runs when a reservation is made comes to its end, what has not begun by
+/// then and what comes later meets it.
+#[test]
+fn a_reservation_holds_for_what_has_not_begun() {
+    let persistent: [(&[u8], Vec<u8>); 2] = [
+        (&[0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0], [&[0; 8][..], &7u64.to_be_bytes(), &[0; 8]].concat()),
+        (&[0x5f, 1, 1, 0, 0, 0, 0, 0, 24, 0], [&7u64.to_be_bytes()[..], &[0; 16]].concat()),
+    ];
+    let by_reserve: [(&[u8], Vec<u8>); 1] = [(&[0x16, 0, 0, 0, 0, 0], vec![])];
+    for reserve in [&by_reserve[..], &persistent[..]] {
+        let bench = Bench::new();
+        let other = nexus(2);
+        bench.login(&other);
+        let write = |tag, value: u8, attribute| {
+            let mut write = Bench::command(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[value; 512]);
+            (write.tag, write.attribute) = (TaskTag(tag), attribute);
+            write
+        };
+        bench.device().hold(true);
+        let mut runs = pin!(bench.target.execute(&other, write(1, 1, TaskAttribute::Simple)));
+        assert!(poll(runs.as_mut()).is_pending());
+        for (cdb, parameters) in reserve {
+            assert_eq!(bench.run(cdb, parameters).status, Status::Good, "{cdb:02x?}");
+        }
+        let mut waits = pin!(bench.target.execute(&other, write(2, 2, TaskAttribute::Ordered)));
+        assert!(poll(waits.as_mut()).is_pending(), "the first is in its way");
+        bench.device().hold(false);
+        assert_eq!(status(&finish(runs)), Some(Status::Good));
+        assert_eq!(status(&finish(waits)), Some(Status::ReservationConflict));
+        let late = finish(bench.target.execute(&other, write(3, 3, TaskAttribute::Simple)));
+        assert_eq!(status(&late), Some(Status::ReservationConflict));
+        assert_eq!(bench.device().data.lock().unwrap().first(), Some(&1));
+    }
+}
+
+/// One that waits when the reservation is made has not begun either.
+#[test]
+fn a_reservation_holds_for_what_waits_already() {
+    let bench = Bench::new();
+    let other = nexus(2);
+    bench.login(&other);
+    bench.device().hold(true);
+    let mut runs = pin!(bench.target.execute(&other, Bench::command(&READ, &[])));
+    assert!(poll(runs.as_mut()).is_pending());
+    let mut ordered = Bench::command(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0], &[1; 512]);
+    (ordered.tag, ordered.attribute) = (TaskTag(2), TaskAttribute::Ordered);
+    let mut waits = pin!(bench.target.execute(&other, ordered));
+    assert!(poll(waits.as_mut()).is_pending());
+    let mut reserve = Bench::command(&[0x16, 0, 0, 0, 0, 0], &[]);
+    reserve.attribute = TaskAttribute::HeadOfQueue;
+    // Head of queue: before all that has not begun, without waiting for what runs.
+    assert_eq!(status(&finish(bench.target.execute(&bench.nexus, reserve))), Some(Status::Good));
+    bench.device().hold(false);
+    assert_eq!(status(&finish(runs)), Some(Status::Good));
+    assert_eq!(status(&finish(waits)), Some(Status::ReservationConflict));
+}
+
+/// PREEMPT AND ABORT waits for the transport of the nexus that it preempts, and for no other.
+#[test]
+fn preempt_and_abort_reaches_what_transports_hold() {
+    let bench = Bench::new();
+    let (victim, bystander) = (nexus(2), nexus(3));
+    bench.login(&victim);
+    bench.login(&bystander);
+    let parameters = |key: u64, service: u64| [key.to_be_bytes(), service.to_be_bytes(), [0; 8]].concat();
+    let out = |action| [0x5f, action, 5, 0, 0, 0, 0, 0, 24, 0];
+    bench.good(&out(0), &parameters(0, 0xa));
+    bench.good(&out(1), &parameters(0xa, 0));
+    assert_eq!(bench.run_as(&victim, &out(0), &parameters(0, 0xb)).status, Status::Good);
+    let alarm = Arc::new(Alarm::default());
+    let listen =
+        |nexus: &crate::scsi::command::Nexus| bench.target.listen(nexus.id, Arc::clone(&alarm).into());
+    let (own, of_victim, of_bystander) = (listen(&bench.nexus), listen(&victim), listen(&bystander));
+    let command = Bench::command(&out(5), &parameters(0xa, 0xb));
+    let mut preempt = pin!(bench.target.execute(&bench.nexus, command));
+    assert!(poll(preempt.as_mut()).is_pending());
+    assert!(own.take().is_empty() && of_bystander.take().is_empty());
+    let order = orders(&of_victim).remove(0);
+    assert_eq!(order.how(), Abort::TaskAborted);
+    order.obeyed(2);
+    assert_eq!(status(&finish(preempt)), Some(Status::Good));
+}
