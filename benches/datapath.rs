@@ -42,6 +42,9 @@ impl Catalog for OneTarget {
             relative_port: 1,
             addresses: Vec::new(),
             initiators: InitiatorList::default(),
+            lets_in_network: true,
+            served_here: true,
+            redirect: None,
             auth: AuthPolicy::Open,
         })]
     }

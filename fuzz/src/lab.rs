@@ -35,6 +35,9 @@ impl Lab {
                 relative_port: 1,
                 addresses: vec![("192.0.2.1:3260".into(), 1), ("[2001:db8::1]:3260".into(), 2)],
                 initiators: InitiatorList(initiators.iter().map(|name| (*name).into()).collect()),
+                lets_in_network: true,
+                served_here: true,
+                redirect: None,
                 auth,
             })
         };

@@ -6,12 +6,13 @@ use super::state;
 use super::volumes::{OpenTarget, VolumeError};
 use crate::backend::{BackendContext, Device};
 use crate::config::{Config, TargetConfig};
-use crate::server::catalog::{ServedTarget, Snapshot};
+use crate::server::catalog::{Access, ServedTarget, Snapshot};
 use crate::server::{ListenError, Listeners, Node, Workers};
 use crate::state::StateDir;
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
+use glint_target_core::login::catalog::Redirect;
 use glint_target_core::lun::target::TargetDevice;
 use std::collections::HashMap;
 use std::io;
@@ -97,8 +98,11 @@ impl Control {
         let (resolved, unresolved) = portals::resolve(&config.portals).await;
         let unbound = self.listeners.apply(&portals::to_bind(&resolved)).await;
         let groups = portals::groups(&resolved, |wanted| self.listeners.bound(wanted));
-        for target in self.targets.values() {
-            target.device.server.set_ports(groups.iter().map(|group| (group.relative_port, group.tag)));
+        for target in &config.targets {
+            if let Some(open) = self.targets.get(&*target.iqn) {
+                let tags = groups.iter().map(|group| group.tag).filter(|tag| target.serves_group(*tag));
+                open.device.server.set_ports(tags.map(|tag| (tag, tag)));
+            }
         }
         let targets = config.targets.iter().filter_map(|target| self.served(target)).collect();
         await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
@@ -168,7 +172,15 @@ impl Control {
         Some(Arc::new(ServedTarget {
             name: target.iqn.shared(),
             alias: target.alias.as_deref().map(Arc::from),
-            initiators: target.initiators.clone(),
+            access: Access {
+                initiators: target.initiators.clone(),
+                networks: target.networks.clone(),
+                groups: target.groups.clone(),
+            },
+            redirect: target.redirect.as_ref().map(|redirect| Redirect {
+                address: redirect.to.to_string().into(),
+                permanent: redirect.permanent,
+            }),
             auth: target.auth.clone(),
             device: Arc::clone(&open.device),
         }))

@@ -15,6 +15,7 @@ fn listening(listen: &[&str], volumes: &[&str]) -> Config {
         volumes: strings(volumes),
         // Nothing can be kept there.
         state_dir: Some("/dev/null/glint".into()),
+        ..Flags::default()
     };
     ConfigSource { file: None, flags }.load().unwrap().config
 }
@@ -183,6 +184,6 @@ async fn who_is_admitted_no_longer_sees_nothing_that_is_new() {
     assert_eq!(told(&control.open(&second).await), [""; 0]);
     let catalog = control.node.catalog();
     let target = catalog.target(&iqn("t")).unwrap();
-    assert!(!target.initiators.admits("iqn.2026-12.test:old"), "units are opened under the new list");
-    assert!(target.initiators.admits("iqn.2026-12.test:new"));
+    assert!(!target.access.initiators.admits("iqn.2026-12.test:old"), "units are opened under the new list");
+    assert!(target.access.initiators.admits("iqn.2026-12.test:new"));
 }

@@ -79,8 +79,8 @@ impl<S> Node<S> {
     pub fn publish(&self, snapshot: Snapshot<S>) -> Vec<CancellationToken> {
         let snapshot = Arc::new(snapshot);
         self.catalog.store(Arc::clone(&snapshot));
-        self.sessions.revoke(|initiator, target| {
-            snapshot.target(target).is_some_and(|target| target.initiators.admits(initiator))
+        self.sessions.revoke(|initiator, target, tag, peer| {
+            snapshot.target(target).is_some_and(|target| target.admits(initiator, peer, tag))
         })
     }
 

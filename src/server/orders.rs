@@ -1,6 +1,7 @@
 //! What others can tell a connection's task: flags and a waker, so that no message can pile up or be lost.
 
 use futures_util::task::AtomicWaker;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Waker;
 
@@ -26,13 +27,23 @@ pub(super) enum Dismissal {
 }
 
 /// One connection's orders.
-#[derive(Default)]
 pub(super) struct Orders {
     flags: AtomicU8,
     task: AtomicWaker,
+    peer: IpAddr,
 }
 
 impl Orders {
+    /// For a connection from this address.
+    pub(super) fn new(peer: IpAddr) -> Self {
+        Self { flags: AtomicU8::default(), task: AtomicWaker::default(), peer }
+    }
+
+    /// Where the connection comes from.
+    pub(super) fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
     /// Ask the initiator to log out, and end after that.
     pub(super) fn drain(&self) {
         self.give(DRAIN);

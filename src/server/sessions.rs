@@ -7,6 +7,7 @@ use glint_target_core::pdu::fields::Isid;
 use glint_target_core::session::event::{SessionRequest, SessionType};
 use prometheus::IntGauge;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -171,12 +172,15 @@ impl Sessions {
         Attempt::Settled(Ok(SessionHandle { sessions: Arc::clone(self), tsih, ended }))
     }
 
-    /// Ends the sessions that `allowed` no longer lets be, given the names of initiator and target, both in lower case; gives what to wait
-    /// for until they and their commands have ended.
-    pub(super) fn revoke(&self, allowed: impl Fn(&str, &str) -> bool) -> Vec<CancellationToken> {
+    /// Ends the sessions that `allowed` no longer lets be, given the names of initiator and target, both in lower case, the portal group
+    /// tag and the initiator's address; gives what to wait for until they and their commands have ended.
+    pub(super) fn revoke(&self, allowed: impl Fn(&str, &str, u16, IpAddr) -> bool) -> Vec<CancellationToken> {
         let state = self.lock();
         let revoked = state.by_tsih.values().filter(|entry| {
-            entry.identity.as_ref().is_some_and(|identity| !allowed(&identity.initiator, &identity.target))
+            entry.identity.as_ref().is_some_and(|identity| {
+                let Identity { initiator, target, portal_group_tag, .. } = identity;
+                !allowed(initiator, target, *portal_group_tag, entry.orders.peer())
+            })
         });
         revoked
             .map(|entry| {

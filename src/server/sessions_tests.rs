@@ -24,7 +24,7 @@ async fn bind(
     sessions: &Arc<Sessions>,
     request: SessionRequest,
 ) -> (Result<SessionHandle, Refusal>, Arc<Orders>) {
-    let orders = Arc::new(Orders::default());
+    let orders = Arc::new(Orders::new([127, 0, 0, 1].into()));
     let patience = Duration::from_millis(20);
     (Arc::clone(sessions).bind(request, Arc::clone(&orders), 3, patience).await, orders)
 }
@@ -103,7 +103,7 @@ async fn sessions_are_revoked_by_name() {
     let sessions = sessions();
     let (one, first) = bind(&sessions, request("iqn.x:A", 1)).await;
     let (_two, second) = bind(&sessions, request("iqn.x:b", 1)).await;
-    let waits = sessions.revoke(|initiator, target| initiator == "iqn.x:b" && target == "iqn.x:target");
+    let waits = sessions.revoke(|initiator, target, _, _| initiator == "iqn.x:b" && target == "iqn.x:target");
     assert_eq!(first.dismissal(), Some(Dismissal::Revoked));
     assert_eq!(second.dismissal(), None);
     assert_eq!(waits.len(), 1);

@@ -12,6 +12,7 @@ pub mod glint;
 pub mod gluster;
 pub mod http;
 pub mod paths;
+pub mod pki;
 pub mod ports;
 pub mod process;
 pub mod tools;

@@ -3,11 +3,14 @@
 mod clock;
 mod commands;
 mod driver;
+mod handshake;
 mod report;
 mod session;
+mod stream;
 mod wire;
 
 use super::catalog::PortalView;
+use super::door::Door;
 use super::limits::Limits;
 use super::node::Node;
 use super::orders::Dismissal;
@@ -31,14 +34,15 @@ pub(super) struct Accepted<S> {
     pub(super) socket: std::net::TcpStream,
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
-    pub(super) tag: u16,
+    pub(super) door: Arc<Door>,
     pub(super) enrolment: Enrolment,
     pub(super) limits: Arc<Limits>,
 }
 
 /// Serves a connection to its end, and after that its commands to theirs. To be called inside the runtime that is to serve it.
 pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
-    let Accepted { node, socket, peer, local, tag, enrolment, limits } = accepted;
+    let Accepted { node, socket, peer, local, door, enrolment, limits } = accepted;
+    let began = Instant::now();
     let span = tracing::info_span!(
         "connection",
         %peer,
@@ -49,14 +53,25 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         Ok(socket) => socket,
         Err(error) => return span.in_scope(|| tracing::error!(%error, "cannot serve a connection")),
     };
-    let catalog: Arc<dyn Catalog> = Arc::new(PortalView { snapshot: Arc::clone(&node.catalog), tag, local });
     let config = node.connection_config.load_full();
+    let deadline = began.checked_add(config.login_timeout);
+    let stream = match handshake::open(socket, &door, &enrolment.orders, deadline).await {
+        Ok(stream) => stream,
+        Err(refused) => return report::refused(&node, &span, &refused),
+    };
+    let catalog: Arc<dyn Catalog> = Arc::new(PortalView {
+        snapshot: Arc::clone(&node.catalog),
+        tag: door.tag,
+        tls: door.tls.is_some(),
+        local,
+        peer: peer.ip(),
+    });
     let most_data_in = usize::try_from(config.max_command_bytes).unwrap_or(usize::MAX);
     let mut driver = Driver {
         limits: Arc::clone(&limits),
         orders: Arc::clone(&enrolment.orders),
-        wire: Wire::new(socket),
-        connection: Connection::new(config, catalog, Instant::now()),
+        wire: Wire::new(stream),
+        connection: Connection::new(config, catalog, began),
         commands: Commands::new(
             commands::execute::<S>,
             node.budget.ledger(limits.bytes_per_connection),
@@ -79,7 +94,12 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
             End::Closed(_) | End::Dismissed(Dismissal::Revoked) => {
                 wire.goodbye(connection.transmit(), limits.goodbye).await;
             }
-            End::Dismissed(_) | End::PeerClosed | End::Stalled | End::Hoarding | End::Socket(_) => drop(wire),
+            End::Dismissed(_)
+            | End::PeerClosed
+            | End::Stalled
+            | End::Hoarding
+            | End::TlsClient
+            | End::Socket(_) => drop(wire),
         }
     };
     tokio::join!(goodbye, commands.settle(limits.linger));

@@ -8,6 +8,7 @@ use crate::telemetry::VolumeMetrics;
 use glint_target_core::scsi::command::{DeviceServer, Nexus, NexusId};
 use glint_target_core::scsi::lun_address::{LunAddress, LunKind};
 use glint_target_core::session::event::SessionRequest;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A session that exists. When it is dropped its nexus is lost; then a session of the same identity may begin.
@@ -32,11 +33,12 @@ impl<S: DeviceServer> BoundSession<S> {
     ) -> Result<Self, Refusal> {
         let limits = node.limits.load_full();
         let sessions = Arc::clone(&node.sessions);
+        let peer = orders.peer();
         let bind = sessions.bind(request.clone(), orders, limits.max_sessions, limits.reinstatement);
         let handle = bind.await?;
         // Looked up when the registry knows the session: a target that is removed after this finds the session there.
         let reach = match &request.target_name {
-            Some(target) => Some(Reach::new(&node, &request, target)?),
+            Some(target) => Some(Reach::new(&node, &request, target, peer)?),
             None => None,
         };
         Ok(Self { reach, handle })
@@ -52,11 +54,11 @@ impl<S: DeviceServer> BoundSession<S> {
 }
 
 impl<S: DeviceServer> Reach<S> {
-    fn new(node: &Node<S>, request: &SessionRequest, target: &str) -> Result<Self, Refusal> {
+    fn new(node: &Node<S>, request: &SessionRequest, target: &str, peer: IpAddr) -> Result<Self, Refusal> {
         let catalog = node.catalog.load();
         let target = catalog
             .target(target)
-            .filter(|target| target.initiators.admits(&request.initiator_name))
+            .filter(|target| target.admits(&request.initiator_name, peer, request.portal_group_tag))
             .ok_or(Refusal::TargetRemoved)?;
         let nexus = Arc::new(Nexus {
             id: NexusId(node.next_nexus()),

@@ -43,6 +43,9 @@ impl Lab {
                 relative_port: 7,
                 addresses: vec![("192.0.2.1:3260".into(), 1), ("[2001:db8::1]:3260".into(), 3)],
                 initiators: InitiatorList(initiators.iter().map(|name| (*name).into()).collect()),
+                lets_in_network: true,
+                served_here: true,
+                redirect: None,
                 auth,
             })
         };
@@ -58,6 +61,15 @@ impl Lab {
 
     pub(super) fn with_discovery_auth() -> Self {
         Self { discovery: chap(None), ..Self::new() }
+    }
+
+    /// With one target changed.
+    pub(super) fn changed(name: &str, change: impl Fn(&mut TargetEntry)) -> Self {
+        let mut lab = Self::new();
+        for target in lab.targets.iter_mut().filter(|target| &*target.name == name) {
+            change(Arc::make_mut(target));
+        }
+        lab
     }
 
     pub(super) fn with_targets(count: usize) -> Self {

@@ -41,6 +41,9 @@ impl Catalog for Lab {
             relative_port: 1,
             addresses: vec![("192.0.2.1:3260".into(), 1)],
             initiators: InitiatorList::default(),
+            lets_in_network: true,
+            served_here: true,
+            redirect: None,
             auth: AuthPolicy::Open,
         })]
     }
