@@ -28,6 +28,7 @@ pub struct Builder {
     dir: TempDir,
     portal: SocketAddr,
     portal_2: Option<SocketAddr>,
+    portals: Option<String>,
     api: SocketAddr,
     advertised: Option<String>,
     arguments: Vec<String>,
@@ -42,6 +43,7 @@ impl Builder {
             dir,
             portal: loopback(),
             portal_2: None,
+            portals: None,
             api: loopback(),
             advertised: None,
             arguments: Vec::new(),
@@ -72,6 +74,18 @@ impl Builder {
     pub fn second_portal(mut self) -> Self {
         self.portal_2 = Some(loopback());
         self
+    }
+
+    /// The `[[portal]]` sections of the configuration, instead of one that listens at [`Builder::portal`].
+    #[must_use]
+    pub fn portals(mut self, sections: &str) -> Self {
+        self.portals = Some(sections.to_owned());
+        self
+    }
+
+    /// Where it will take iSCSI connections.
+    pub fn portal(&self) -> SocketAddr {
+        self.portal
     }
 
     /// A further argument of `glint serve`.
@@ -106,6 +120,7 @@ impl Builder {
             file: self.dir.path().join("glint.toml"),
             portal: self.portal,
             portal_2: self.portal_2,
+            portals: self.portals,
             api: self.api,
             advertised: self.advertised,
         };
@@ -128,6 +143,7 @@ struct General {
     file: PathBuf,
     portal: SocketAddr,
     portal_2: Option<SocketAddr>,
+    portals: Option<String>,
     api: SocketAddr,
     advertised: Option<String>,
 }
@@ -164,8 +180,10 @@ impl General {
             .iter()
             .map(|address| format!("advertise = [\"{address}\"]\n"))
             .collect::<String>();
+        let portals = self.portals.clone();
+        let portals = portals.unwrap_or_else(|| format!("[[portal]]\nlisten = [{listen}]\n{advertise}"));
         let text = format!(
-            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n[[portal]]\nlisten = [{listen}]\n{advertise}\n\
+            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n{portals}\n\
              [api]\nlisten = \"{api}\"\n\n{targets}\n",
             state.display()
         );
@@ -249,6 +267,11 @@ impl Glint {
         self.process.wait_for_line(&format!("{text:?}"), limit, |line| line.contains(text));
     }
 
+    /// Use other `[[portal]]` sections from the next [`Glint::reconfigure`] on.
+    pub fn set_portals(&mut self, sections: &str) {
+        self.general.portals = Some(sections.to_owned());
+    }
+
     /// Put other targets (TOML from the first `[[target]]` on) into the configuration file and have it read again.
     pub fn reconfigure(&mut self, targets: &str) {
         self.general.write(targets);
@@ -308,7 +331,7 @@ impl Glint {
 }
 
 /// A free address on loopback.
-fn loopback() -> SocketAddr {
+pub fn loopback() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free_port()))
 }
 

@@ -16,5 +16,6 @@ pub mod pki;
 pub mod ports;
 pub mod process;
 pub mod tools;
+pub mod tunnel;
 pub mod vm;
 pub mod wait;
