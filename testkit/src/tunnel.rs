@@ -41,7 +41,7 @@ impl Tunnel<'_> {
     pub fn start_at(&self, address: SocketAddr, directory: &Path, server: SocketAddr) -> Stunnel {
         let (ca, name) = (self.ca.display(), self.name);
         let mut text = format!(
-            "foreground = yes\npid =\n\n[iscsi]\nclient = yes\naccept = {address}\nconnect = {server}\n\
+            "foreground = yes\npid =\ndebug = info\n\n[iscsi]\nclient = yes\naccept = {address}\nconnect = {server}\n\
              verifyChain = yes\nCAfile = {ca}\ncheckHost = {name}\n"
         );
         if let Some((certificate, key)) = self.pair {
