@@ -75,6 +75,18 @@ pub struct Redirect {
     pub permanent: bool,
 }
 
+/// Where a target is served.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Here.
+    #[default]
+    Here,
+    /// It is about to move: its units are not closed yet. Initiators are to try again.
+    Moving,
+    /// Elsewhere.
+    Moved(Redirect),
+}
+
 /// One target as login and SendTargets see it on one connection.
 #[derive(Clone, Debug)]
 pub struct TargetEntry {
@@ -94,8 +106,8 @@ pub struct TargetEntry {
     pub lets_in_network: bool,
     /// Whether it can be logged in to through the connection's portal group.
     pub served_here: bool,
-    /// Where it is to be found instead.
-    pub redirect: Option<Redirect>,
+    /// Where it is to be found.
+    pub whereabouts: Whereabouts,
     /// What initiators have to prove.
     pub auth: AuthPolicy,
 }

@@ -1,6 +1,6 @@
 //! The login phase as the target sees it (RFC 7143 §6.3): stages and the way from one to the next.
 
-use super::catalog::{AuthPolicy, Catalog, Redirect, TargetEntry};
+use super::catalog::{AuthPolicy, Catalog, Redirect, TargetEntry, Whereabouts};
 use super::chap::{Chap, Entropy};
 use super::draft::AuthText;
 use super::failure::{AuthenticationFailure, LoginFailure, Misbehaviour};
@@ -274,10 +274,14 @@ impl Login {
         if !target.served_here {
             return Err(LoginFailure::TargetNotFound);
         }
-        if let Some(redirect) = &target.redirect {
-            // Before authentication: the secret may be the other place's alone. Who learns of it here would from SendTargets.
-            self.redirect = Some(redirect.clone());
-            return Err(LoginFailure::Redirected { permanent: redirect.permanent });
+        match &target.whereabouts {
+            Whereabouts::Here => {}
+            Whereabouts::Moving => return Err(LoginFailure::ServiceUnavailable),
+            Whereabouts::Moved(redirect) => {
+                // Before authentication: the secret may be the other place's alone.
+                self.redirect = Some(redirect.clone());
+                return Err(LoginFailure::Redirected { permanent: redirect.permanent });
+            }
         }
         Ok(Peer { policy: target.auth.clone(), target: Some(target) })
     }

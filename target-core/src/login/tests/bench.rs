@@ -1,6 +1,8 @@
 //! A catalog, and an initiator in a few words.
 
-use crate::login::catalog::{AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry};
+use crate::login::catalog::{
+    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry, Whereabouts,
+};
 use crate::login::parameters::Offer;
 use crate::login::{Login, Step};
 use crate::pdu::fields::{Isid, Serial};
@@ -45,7 +47,7 @@ impl Lab {
                 initiators: InitiatorList(initiators.iter().map(|name| (*name).into()).collect()),
                 lets_in_network: true,
                 served_here: true,
-                redirect: None,
+                whereabouts: Whereabouts::Here,
                 auth,
             })
         };

@@ -1,6 +1,6 @@
 //! An initiator of few words, joined with a connection in virtual time.
 
-use crate::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry};
+use crate::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry, Whereabouts};
 use crate::login::parameters::{Digest, Offer};
 use crate::payload::Payload;
 use crate::pdu::fields::{Isid, RESERVED_TAG, Serial};
@@ -43,7 +43,7 @@ impl Catalog for Lab {
             initiators: InitiatorList::default(),
             lets_in_network: true,
             served_here: true,
-            redirect: None,
+            whereabouts: Whereabouts::Here,
             auth: AuthPolicy::Open,
         })]
     }
