@@ -1,7 +1,7 @@
 //! Targets to log in to, and randomness that can be foreseen, so that inputs mean the same for ever.
 
 use glint_target_core::login::catalog::{
-    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry,
+    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry, Whereabouts,
 };
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Lab {
                 initiators: InitiatorList(initiators.iter().map(|name| (*name).into()).collect()),
                 lets_in_network: true,
                 served_here: true,
-                redirect: None,
+                whereabouts: Whereabouts::Here,
                 auth,
             })
         };

@@ -175,3 +175,18 @@ fn flags_have_tls_too() {
     assert!(load("server.pem", "server.key", file.clone(), &["127.0.0.1:1"]).is_ok());
     assert!(load("server.pem", "server.key", file, &[]).unwrap_err().contains("add --listen"));
 }
+
+/// What the README tells users to write is taken as it stands.
+#[test]
+fn the_readme_is_valid() {
+    let lab = Lab::new();
+    std::fs::rename(lab.directory.path().join("clients.pem"), lab.directory.path().join("clients-ca.pem"))
+        .unwrap();
+    let (_, rest) = include_str!("../../README.md").split_once("### TLS").unwrap();
+    let (_, rest) = rest.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let (_, tls) = text.split_once("[portal.tls]\n").unwrap();
+    let (tls, warnings) = lab.load(tls).unwrap();
+    assert_eq!((tls.clients, warnings.as_str()), (ClientCertificates::Required, ""));
+    assert_eq!(tls.client_names.len(), 1);
+}

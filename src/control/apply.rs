@@ -12,7 +12,7 @@ use crate::state::StateDir;
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
-use glint_target_core::login::catalog::Redirect;
+use glint_target_core::login::catalog::{Redirect, Whereabouts};
 use glint_target_core::lun::target::TargetDevice;
 use std::collections::HashMap;
 use std::io;
@@ -177,10 +177,14 @@ impl Control {
                 networks: target.networks.clone(),
                 groups: target.groups.clone(),
             },
-            redirect: target.redirect.as_ref().map(|redirect| Redirect {
-                address: redirect.to.to_string().into(),
-                permanent: redirect.permanent,
-            }),
+            whereabouts: match &target.redirect {
+                None => Whereabouts::Here,
+                Some(_) if !open.numbers().is_empty() => Whereabouts::Moving,
+                Some(redirect) => Whereabouts::Moved(Redirect {
+                    address: redirect.to.to_string().into(),
+                    permanent: redirect.permanent,
+                }),
+            },
             auth: target.auth.clone(),
             device: Arc::clone(&open.device),
         }))

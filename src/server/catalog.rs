@@ -2,7 +2,7 @@
 
 use crate::telemetry::VolumeMetrics;
 use arc_swap::ArcSwap;
-use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, Redirect, TargetEntry};
+use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry, Whereabouts};
 use ipnet::IpNet;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -16,8 +16,8 @@ pub struct ServedTarget<S> {
     pub alias: Option<Arc<str>>,
     /// Who may log in, and from where.
     pub access: Access,
-    /// Where initiators are sent to instead.
-    pub redirect: Option<Redirect>,
+    /// Where it is served.
+    pub whereabouts: Whereabouts,
     /// What they have to prove.
     pub auth: AuthPolicy,
     /// What runs its commands.
@@ -53,7 +53,7 @@ impl<S> ServedTarget<S> {
     pub fn admits(&self, initiator: &str, peer: IpAddr, tag: u16) -> bool {
         let access = &self.access;
         let may = access.initiators.admits(initiator) && access.lets_in_network(peer);
-        may && access.serves_group(tag) && self.redirect.is_none()
+        may && access.serves_group(tag) && self.whereabouts == Whereabouts::Here
     }
 }
 
@@ -200,7 +200,7 @@ impl<S> PortalView<S> {
             initiators: access.initiators.clone(),
             lets_in_network: access.lets_in_network(self.peer),
             served_here: access.serves_group(self.tag),
-            redirect: target.redirect.clone(),
+            whereabouts: target.whereabouts.clone(),
             auth: target.auth.clone(),
         })
     }

@@ -9,7 +9,7 @@ fn view(access: Access, groups: Vec<PortalGroup>, tag: u16, local: &str, peer: &
         name: NAME.into(),
         alias: Some("a demo".into()),
         access,
-        redirect: None,
+        whereabouts: Whereabouts::Here,
         auth: AuthPolicy::Open,
         device,
     };

@@ -7,7 +7,7 @@ use crate::server::door::Door;
 use crate::server::{Binding, Limits, Listeners, Node, Workers};
 use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
-use glint_target_core::login::catalog::AuthPolicy;
+use glint_target_core::login::catalog::{AuthPolicy, Whereabouts};
 use glint_target_core::login::parameters::Offer;
 use glint_target_core::payload::Payload;
 use glint_target_core::scsi::command::{
@@ -131,7 +131,7 @@ impl Stage {
             name: "iqn.2026-12.test:target".into(),
             alias: None,
             access: Access::default(),
-            redirect: None,
+            whereabouts: Whereabouts::Here,
             auth: AuthPolicy::Open,
             device: Arc::new(ServedDevice {
                 server: device.clone(),

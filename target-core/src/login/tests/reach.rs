@@ -2,14 +2,14 @@
 
 use super::bench::{CHAP, Lab, ONE_WAY, OPEN, PRIVATE, SHARED, login_to, request};
 use super::text_phase::{Talk, told};
-use crate::login::catalog::{Redirect, TargetEntry};
+use crate::login::catalog::{Redirect, TargetEntry, Whereabouts};
 use crate::login::parameters::Offer;
 use crate::login::{LoginFailure, Step};
 
 const ELSEWHERE: &str = "[2001:db8::9]:3260";
 
 fn moved(permanent: bool) -> impl Fn(&mut TargetEntry) {
-    move |entry| entry.redirect = Some(Redirect { address: ELSEWHERE.into(), permanent })
+    move |entry| entry.whereabouts = Whereabouts::Moved(Redirect { address: ELSEWHERE.into(), permanent })
 }
 
 /// Class and detail of the refusal of a login to `target` by `initiator`, and the text that goes with it.
@@ -37,6 +37,17 @@ fn a_target_that_moved_tells_its_address() {
             assert_eq!(refused(lab, "iqn.x:y", target, stage), (1, detail, told.clone()), "{target} {stage}");
         }
     }
+}
+
+/// Nobody is sent on while commands may still be written here; and whoever comes is to come again, not to give up.
+#[test]
+fn a_target_that_is_about_to_move_is_unavailable() {
+    let lab = || Lab::changed(OPEN, |entry| entry.whereabouts = Whereabouts::Moving);
+    assert_eq!(refused(lab(), "iqn.x:y", OPEN, 0), (3, 1, String::new()));
+    assert_eq!(
+        Talk::new(lab(), "iqn.x:y", None).ask("SendTargets=All"),
+        told(&[OPEN, CHAP, ONE_WAY, SHARED])
+    );
 }
 
 #[test]
