@@ -323,7 +323,7 @@ fn open_targets_beyond_loopback_are_warned_about() {
 }
 
 /// A target with these lines, and a LUN or none.
-fn target(lines: &str, lun: &str) -> String {
+fn db(lines: &str, lun: &str) -> String {
     format!("[[portal]]\nlisten = \"127.0.0.1:3260\"\n[[target]]\nname = \"db\"\n{lines}\n{lun}")
 }
 
@@ -331,11 +331,11 @@ const LUN: &str = "[[target.lun]]\ndevice = \"ram:\"\nsize = \"1MiB\"\n";
 
 #[test]
 fn targets_by_network_and_portal_group() {
-    let loaded = load(&target("networks = [\"10.0.0.0/8\", \"::1\"]\ngroups = 1", LUN)).unwrap();
-    let db = &loaded.config.targets[0];
-    assert_eq!(db.networks.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8", "::1/128"]);
-    assert_eq!(db.groups, [1]);
-    assert!(!db.is_open() && db.serves_group(1) && !db.serves_group(2));
+    let loaded = load(&db("networks = [\"10.0.0.0/8\", \"::1\"]\ngroups = 1", LUN)).unwrap();
+    let read = &loaded.config.targets[0];
+    assert_eq!(read.networks.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8", "::1/128"]);
+    assert_eq!(read.groups, [1]);
+    assert!(!read.is_open() && read.serves_group(1) && !read.serves_group(2));
     for (lines, told) in [
         ("networks = []", "is an empty list"),
         ("networks = [\"10.0.0.1/8\"]", "f:5: `networks`: \"10.0.0.1/8\" has bits beyond its prefix"),
@@ -344,7 +344,7 @@ fn targets_by_network_and_portal_group() {
         ("groups = []", "is an empty list"),
         ("groups = [70000]", "out of range"),
     ] {
-        let faults = load(&target(lines, LUN)).unwrap_err();
+        let faults = load(&db(lines, LUN)).unwrap_err();
         assert!(faults.len() == 1 && faults[0].contains(told), "{told}: {faults:?}");
     }
 }
@@ -353,12 +353,11 @@ fn targets_by_network_and_portal_group() {
 #[test]
 fn targets_that_are_served_elsewhere() {
     for lun in ["", LUN] {
-        let loaded =
-            load(&target("[target.redirect]\nto = \"b.example:3260\"\npermanent = true", lun)).unwrap();
-        let db = &loaded.config.targets[0];
-        let redirect = db.redirect.as_ref().unwrap();
+        let loaded = load(&db("[target.redirect]\nto = \"b.example:3260\"\npermanent = true", lun)).unwrap();
+        let read = &loaded.config.targets[0];
+        let redirect = read.redirect.as_ref().unwrap();
         assert_eq!((redirect.to.to_string().as_str(), redirect.permanent), ("b.example:3260", true));
-        assert!(db.luns.is_empty());
+        assert!(read.luns.is_empty());
     }
     for (lines, told) in [
         ("[target.redirect]", "lacks `to`"),
@@ -368,12 +367,12 @@ fn targets_that_are_served_elsewhere() {
         ("[target.redirect]\nto = \"127.0.0.1:3260\"", "is redirected to this node itself"),
         ("[target.redirect]\nto = \"b:1\"\npermanent = \"yes\"", "true or false is wanted"),
     ] {
-        let faults = load(&target(lines, "")).unwrap_err();
+        let faults = load(&db(lines, "")).unwrap_err();
         assert!(faults.len() == 1 && faults[0].contains(told), "{told}: {faults:?}");
     }
     let broken = "[[target.lun]]\ndevice = \"tape:\"\n";
     assert!(
-        load(&target("[target.redirect]\nto = \"b:1\"", broken)).is_err(),
+        load(&db("[target.redirect]\nto = \"b:1\"", broken)).is_err(),
         "what is kept for later is checked"
     );
 }
