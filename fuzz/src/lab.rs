@@ -1,7 +1,7 @@
 //! Targets to log in to, and randomness that can be foreseen, so that inputs mean the same for ever.
 
 use glint_target_core::login::catalog::{
-    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry, Whereabouts,
+    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Redirect, Secret, TargetEntry, Whereabouts,
 };
 use std::sync::Arc;
 
@@ -41,10 +41,16 @@ impl Lab {
                 auth,
             })
         };
+        let moved = |mut target: Arc<TargetEntry>| {
+            let redirect = Redirect { address: "[2001:db8::2]:3260".into(), permanent: false };
+            Arc::make_mut(&mut target).whereabouts = Whereabouts::Moved(redirect);
+            target
+        };
         let targets = vec![
             entry("iqn.2026-12.lab:tgt", &[], AuthPolicy::Open),
             entry("iqn.2026-12.lab:chap", &[], chap.clone()),
             entry("iqn.2026-12.lab:private", &["iqn.2026-12.bar:*"], AuthPolicy::Open),
+            moved(entry("iqn.2026-12.lab:moved", &[], AuthPolicy::Open)),
         ];
         Self { targets, discovery: if discovery_auth { chap } else { AuthPolicy::Open } }
     }
