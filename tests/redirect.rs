@@ -120,8 +120,8 @@ fn a_target_moves_under_its_sessions() {
     // And back.
     old.reconfigure(&served("", "64MiB"));
     wait::until("the old place serves it again", LIMIT, || {
-        libiscsi("iscsi-inq", &[&url]);
-        http::get(old.api(), "/metrics").1.contains("io.glint:disk")
+        tool("iscsi-inq", [&url], LIMIT).status.success()
+            && http::get(old.api(), "/metrics").1.contains("io.glint:disk")
     });
     libiscsi("iscsi-readcapacity16", &[&url]);
 }

@@ -104,7 +104,7 @@ impl Control {
                 open.device.server.set_ports(tags.map(|tag| (tag, tag)));
             }
         }
-        let targets = config.targets.iter().filter_map(|target| self.served(target)).collect();
+        let targets = config.targets.iter().filter_map(|target| self.served(target)).map(Arc::new).collect();
         await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
         self.listeners.accept();
         let unresolved = unresolved.into_iter().map(|(name, error)| ApplyError::Resolve { name, error });
@@ -118,8 +118,15 @@ impl Control {
     async fn restrict(&mut self, config: &Config) {
         let wanted = |iqn: &str| config.targets.iter().find(|target| &*target.iqn == iqn);
         let kept = self.node.catalog();
-        let served = kept.targets().iter().filter_map(|target| wanted(&target.name));
-        let targets = served.filter_map(|target| self.served(target)).collect();
+        let targets = kept.targets().iter().filter_map(|old| {
+            let mut target = self.served(wanted(&old.name)?)?;
+            if old.whereabouts != Whereabouts::Here && target.whereabouts == Whereabouts::Here {
+                // It comes back, and its units are not open yet.
+                target.whereabouts = Whereabouts::Moving;
+            }
+            Some(Arc::new(target))
+        });
+        let targets = targets.collect();
         await_end(self.node.publish(kept.with_targets(targets))).await;
         let removed: Vec<String> = self.targets.keys().filter(|iqn| wanted(iqn).is_none()).cloned().collect();
         for iqn in removed {
@@ -167,9 +174,9 @@ impl Control {
         }
     }
 
-    fn served(&self, target: &TargetConfig) -> Option<Arc<ServedTarget<TargetDevice<Device>>>> {
+    fn served(&self, target: &TargetConfig) -> Option<ServedTarget<TargetDevice<Device>>> {
         let open = self.targets.get(&*target.iqn)?;
-        Some(Arc::new(ServedTarget {
+        Some(ServedTarget {
             name: target.iqn.shared(),
             alias: target.alias.as_deref().map(Arc::from),
             access: Access {
@@ -187,7 +194,7 @@ impl Control {
             },
             auth: target.auth.clone(),
             device: Arc::clone(&open.device),
-        }))
+        })
     }
 
     /// No connection is accepted from now on.

@@ -210,6 +210,8 @@ async fn a_target_moves_when_its_units_are_closed() {
     assert_eq!(whereabouts(&control), Whereabouts::Moved(there));
     assert_eq!(size(&control, "u"), Some(1 << 20));
 
-    assert_eq!(told(&control.apply(&here).await), [""; 0]);
+    assert_eq!(told(&control.open(&here).await), [""; 0]);
+    assert_eq!(whereabouts(&control), Whereabouts::Moving, "initiators are to see units, or to come again");
+    assert_eq!(told(&control.serve(&here).await), [""; 0]);
     assert_eq!((whereabouts(&control), size(&control, "t")), (Whereabouts::Here, Some(1 << 20)));
 }

@@ -81,7 +81,7 @@ pub enum Whereabouts {
     /// Here.
     #[default]
     Here,
-    /// It is about to move: its units are not closed yet. Initiators are to try again.
+    /// It is about to move, here or away: its units are not open yet, or not closed. Initiators are to try again.
     Moving,
     /// Elsewhere.
     Moved(Redirect),
