@@ -6,7 +6,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::FutureExt;
 use glint::backend::{self, BackendContext, Device, OpenOptions};
 use glint::config::{DeviceSpec, Provisioning};
-use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry};
+use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry, Whereabouts};
 use glint_target_core::login::parameters::{Digest, Offer};
 use glint_target_core::lun::identity::Identity;
 use glint_target_core::lun::target::TargetDevice;
@@ -42,6 +42,9 @@ impl Catalog for OneTarget {
             relative_port: 1,
             addresses: Vec::new(),
             initiators: InitiatorList::default(),
+            lets_in_network: true,
+            served_here: true,
+            whereabouts: Whereabouts::Here,
             auth: AuthPolicy::Open,
         })]
     }

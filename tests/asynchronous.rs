@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use glint_testkit::glint::{Glint, IQN_BASE};
 use glint_testkit::http;
+use glint_testkit::process::Process;
 use glint_testkit::raw_initiator::{
     CHECK_CONDITION, CLEAR_TASK_SET, End, GOOD, Initiator, LOGICAL_UNIT_RESET, RESERVATION_CONFLICT,
     TARGET_COLD_RESET, TASK_ABORTED, TEST_UNIT_READY, TargetPdu,
 };
-use glint_testkit::process::Process;
 use glint_testkit::wait;
 
 const LIMIT: Duration = Duration::from_secs(15);

@@ -1,7 +1,7 @@
 //! Targets to log in to, and randomness that can be foreseen, so that inputs mean the same for ever.
 
 use glint_target_core::login::catalog::{
-    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry,
+    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Redirect, Secret, TargetEntry, Whereabouts,
 };
 use std::sync::Arc;
 
@@ -35,13 +35,22 @@ impl Lab {
                 relative_port: 1,
                 addresses: vec![("192.0.2.1:3260".into(), 1), ("[2001:db8::1]:3260".into(), 2)],
                 initiators: InitiatorList(initiators.iter().map(|name| (*name).into()).collect()),
+                lets_in_network: true,
+                served_here: true,
+                whereabouts: Whereabouts::Here,
                 auth,
             })
+        };
+        let moved = |mut target: Arc<TargetEntry>| {
+            let redirect = Redirect { address: "[2001:db8::2]:3260".into(), permanent: false };
+            Arc::make_mut(&mut target).whereabouts = Whereabouts::Moved(redirect);
+            target
         };
         let targets = vec![
             entry("iqn.2026-12.lab:tgt", &[], AuthPolicy::Open),
             entry("iqn.2026-12.lab:chap", &[], chap.clone()),
             entry("iqn.2026-12.lab:private", &["iqn.2026-12.bar:*"], AuthPolicy::Open),
+            moved(entry("iqn.2026-12.lab:moved", &[], AuthPolicy::Open)),
         ];
         Self { targets, discovery: if discovery_auth { chap } else { AuthPolicy::Open } }
     }

@@ -47,6 +47,20 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "ADDR")]
     advertise: Vec<String>,
 
+    /// Serve iSCSI over TLS with this certificate (PEM, intermediates after it); needs --tls-key
+    ///
+    /// Initiators come by a tunnel such as stunnel; say with --advertise where their own end of it listens.
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+
+    /// The private key of --tls-cert (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+
+    /// Let in only TLS clients that show a certificate from these CAs (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<PathBuf>,
+
     /// Address of /metrics, /livez and /readyz, or `off` [default: 127.0.0.1:9480]
     #[arg(long, value_name = "ADDR|off")]
     api: Option<String>,
@@ -85,8 +99,10 @@ pub(super) struct ServeArgs {
 impl ServeArgs {
     /// Where the configuration comes from, at the start and at each reload.
     pub(super) fn into_source(self) -> ConfigSource {
-        let Self { config, listen, advertise, api, state_dir, volumes } = self;
-        ConfigSource { file: config, flags: Flags { listen, advertise, api, volumes, state_dir } }
+        let Self { config, listen, advertise, tls_cert, tls_key, tls_client_ca, api, state_dir, volumes } =
+            self;
+        let flags = Flags { listen, advertise, tls_cert, tls_key, tls_client_ca, api, volumes, state_dir };
+        ConfigSource { file: config, flags }
     }
 }
 
@@ -119,7 +135,7 @@ Examples:
   glint serve --volume a=file:/srv/a.img,size=10GiB --volume b=ram:,size=1GiB,block_size=4096
   glint serve -c /etc/glint/glint.toml --api off
 
-Initiator lists, CHAP and several LUNs in a target need a configuration. A configuration or a flag that is wrong ends glint with code 2.";
+Initiator lists, networks, CHAP, redirects and several LUNs in a target need a configuration. A configuration or a flag that is wrong ends glint with code 2.";
 
 const CHECK_EXAMPLES: &str = "\
 Each fault is one line, FILE:LINE: what is wrong and what to do. Exit code 0: it can be served; 2: it has faults.

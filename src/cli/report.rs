@@ -1,7 +1,8 @@
 //! What a configuration would serve, for people and for machines.
 
 use crate::config::{
-    ByteSize, Config, Faults, Finding, Loaded, LunConfig, Place, Provisioning, TargetConfig,
+    ByteSize, ClientCertificates, Config, Faults, Finding, Loaded, LunConfig, Place, Portal, Provisioning,
+    TargetConfig,
 };
 use glint_target_core::login::catalog::AuthPolicy;
 use serde_json::{Value, json};
@@ -12,9 +13,8 @@ use std::path::Path;
 pub(super) fn summary(config: &Config) -> String {
     let mut text = format!("node {}\n", config.node.id);
     for portal in &config.portals {
-        let listen: Vec<_> = portal.listen.iter().map(ToString::to_string).collect();
-        let advertise: Vec<_> = portal.advertise.iter().map(ToString::to_string).collect();
-        text += &format!("portal {} (group {})", listen.join(", "), portal.group_tag);
+        let (listen, advertise) = (strings(&portal.listen), strings(&portal.advertise));
+        text += &format!("portal {} (group {}), {}", listen.join(", "), portal.group_tag, security(portal));
         if !advertise.is_empty() {
             text += &format!(", advertised as {}", advertise.join(", "));
         }
@@ -25,7 +25,15 @@ pub(super) fn summary(config: &Config) -> String {
         None => text += "API off\n",
     }
     for target in &config.targets {
-        text += &format!("target {}: {}, {}\n", target.iqn, initiators(target), authentication(&target.auth));
+        text += &format!("target {}: {}, {}", target.iqn, initiators(target), authentication(&target.auth));
+        if !target.groups.is_empty() {
+            text += &format!(", by {}", listed("group", &target.groups));
+        }
+        if let Some(redirect) = &target.redirect {
+            let how = if redirect.permanent { "for good" } else { "for now" };
+            text += &format!(", redirected {how} to {}", redirect.to);
+        }
+        text.push('\n');
         for lun in &target.luns {
             text += &unit(lun);
         }
@@ -65,9 +73,31 @@ fn unit(lun: &LunConfig) -> String {
 }
 
 fn initiators(target: &TargetConfig) -> String {
-    match target.initiators.0.as_slice() {
+    let names = match target.initiators.0.as_slice() {
         [] => "any initiator".into(),
         some => some.join(", "),
+    };
+    match target.networks.as_slice() {
+        [] => names,
+        networks => format!("{names} from {}", strings(networks).join(", ")),
+    }
+}
+
+fn listed(what: &str, numbers: &[u16]) -> String {
+    let plural = if numbers.len() > 1 { "s" } else { "" };
+    format!("{what}{plural} {}", strings(numbers).join(", "))
+}
+
+fn strings<T: ToString>(values: &[T]) -> Vec<String> {
+    values.iter().map(ToString::to_string).collect()
+}
+
+fn security(portal: &Portal) -> &'static str {
+    match portal.tls.as_ref().map(|tls| tls.clients) {
+        None => "no TLS",
+        Some(ClientCertificates::NotAsked) => "TLS",
+        Some(ClientCertificates::Optional) => "TLS, client certificates optional",
+        Some(ClientCertificates::Required) => "TLS, client certificates required",
     }
 }
 
@@ -90,9 +120,10 @@ pub(super) fn json(file: &Path, loaded: &Result<Loaded, Faults>) -> Value {
             "warnings": findings(&loaded.warnings),
             "node": *loaded.config.node.id,
             "portals": loaded.config.portals.iter().map(|portal| json!({
-                "listen": portal.listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "advertise": portal.advertise.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "listen": strings(&portal.listen),
+                "advertise": strings(&portal.advertise),
                 "group_tag": portal.group_tag,
+                "security": security(portal),
             })).collect::<Value>(),
             "api": loaded.config.api.as_ref().map(ToString::to_string),
             "targets": loaded.config.targets.iter().map(target).collect::<Value>(),
@@ -119,6 +150,12 @@ fn target(target: &TargetConfig) -> Value {
         "iqn": *target.iqn,
         "alias": target.alias,
         "initiators": target.initiators.0,
+        "networks": strings(&target.networks),
+        "groups": target.groups,
+        "redirect": target.redirect.as_ref().map(|redirect| json!({
+            "to": redirect.to.to_string(),
+            "permanent": redirect.permanent,
+        })),
         "authentication": authentication(&target.auth),
         "luns": target.luns.iter().map(|lun| {
             let identity = target.identity(lun);

@@ -1,9 +1,8 @@
 //! CHAP sections. Secrets come from files or the environment, never from the configuration itself.
 
-use super::reader::{Document, Section};
+use super::reader::Section;
 use glint_target_core::login::catalog::{AuthPolicy, ChapCredentials, Secret};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 /// RFC 7143 §12.1.3: a secret of less than 96 bits must not be used without IPsec.
 const MIN_SECRET: usize = 12;
@@ -98,7 +97,7 @@ fn check_secret(secret: Secret) -> Result<Secret, String> {
 
 /// Reads the file's content less the line end; a relative path starts at the configuration file's directory.
 fn load_file(section: &Section<'_>, key: &str, name: &str) -> Result<Secret, String> {
-    let path = beside(section.document(), name);
+    let path = section.document().beside(name);
     let failed = |error: std::io::Error| format!("cannot read the secret file {}: {error}", path.display());
     let metadata = std::fs::metadata(&path).map_err(failed)?;
     if !metadata.is_file() || metadata.len() > 2 * MAX_SECRET as u64 {
@@ -114,10 +113,6 @@ fn load_file(section: &Section<'_>, key: &str, name: &str) -> Result<Secret, Str
     let bytes = zeroize::Zeroizing::new(std::fs::read(&path).map_err(failed)?);
     let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     Ok(Secret::new(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
-}
-
-fn beside(document: &Document<'_>, name: &str) -> std::path::PathBuf {
-    document.file.parent().unwrap_or(Path::new("")).join(name)
 }
 
 fn load_variable(name: &str) -> Result<Secret, String> {

@@ -1,5 +1,7 @@
 use super::*;
+use crate::config::reader::Document;
 use std::fs;
+use std::path::Path;
 use tempfile::TempDir;
 
 /// Reads a `[chap]` beside files of these names and contents; faults and warnings as texts.

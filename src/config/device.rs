@@ -161,6 +161,7 @@ impl GlusterVolume {
     pub fn server_hosts(&self) -> Vec<(String, u16)> {
         let host = |server: &Endpoint| match &server.host {
             Host::Ip(ip) => ip.to_string(),
+            Host::Zoned(ip, zone) => format!("{ip}%{zone}"),
             Host::Name(name) => name.clone(),
         };
         self.servers.iter().map(|server| (host(server), server.port)).collect()

@@ -1,14 +1,17 @@
 //! `host:port` in its three forms: name, IPv4, IPv6 in brackets.
 
+use rustix::net::{AddressFamily, SocketType, netdevice};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// A host as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
     /// An address.
     Ip(IpAddr),
+    /// An IPv6 address and the zone that it belongs to: the name or number of an interface (RFC 4007 §11).
+    Zoned(Ipv6Addr, String),
     /// A name, in lower case, that is looked up when it is used.
     Name(String),
 }
@@ -41,7 +44,8 @@ impl Endpoint {
     /// Whether nothing but this machine can reach it.
     pub fn is_loopback(&self) -> bool {
         match &self.host {
-            Host::Ip(ip) => ip.is_loopback(),
+            Host::Ip(ip) => ip.to_canonical().is_loopback(),
+            Host::Zoned(ip, _) => ip.is_loopback(),
             Host::Name(name) => name == "localhost",
         }
     }
@@ -51,13 +55,46 @@ impl Endpoint {
         matches!(&self.host, Host::Ip(ip) if ip.is_unspecified())
     }
 
+    /// Why initiators cannot be told to connect to it, if they cannot.
+    pub fn why_not_told(&self) -> Option<String> {
+        match &self.host {
+            _ if self.port == 0 || self.is_unspecified() => {
+                Some(format!("initiators cannot connect to {self}"))
+            }
+            Host::Zoned(..) => Some(format!("the zone in {self} means nothing to others")),
+            _ => None,
+        }
+    }
+
+    /// Why it cannot be bound, as far as that can be told beforehand.
+    pub fn why_not_bound(&self) -> Option<String> {
+        match &self.host {
+            Host::Ip(IpAddr::V6(ip)) if ip.is_unicast_link_local() => Some(format!(
+                "{self} is there on every link: add the interface, as in [{ip}%eth0]:{}",
+                self.port
+            )),
+            _ => None,
+        }
+    }
+
     /// The socket addresses to bind; a name is looked up and may have several.
     pub async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         match &self.host {
             Host::Ip(ip) => Ok(vec![SocketAddr::new(*ip, self.port)]),
+            Host::Zoned(ip, zone) => Ok(vec![SocketAddrV6::new(*ip, self.port, 0, zone_index(zone)?).into()]),
             Host::Name(name) => Ok(tokio::net::lookup_host((name.as_str(), self.port)).await?.collect()),
         }
     }
+}
+
+/// The index of an interface, given its name or that index.
+fn zone_index(zone: &str) -> io::Result<u32> {
+    if let Ok(index) = zone.parse() {
+        return Ok(index);
+    }
+    let any = rustix::net::socket(AddressFamily::INET6, SocketType::DGRAM, None)?;
+    let index = netdevice::name_to_index(any, zone);
+    index.map_err(|_| io::Error::new(io::ErrorKind::NotFound, format!("there is no interface {zone:?}")))
 }
 
 impl From<SocketAddr> for Endpoint {
@@ -71,6 +108,7 @@ impl fmt::Display for Host {
         match self {
             Host::Ip(IpAddr::V4(ip)) => ip.fmt(f),
             Host::Ip(IpAddr::V6(ip)) => write!(f, "[{ip}]"),
+            Host::Zoned(ip, zone) => write!(f, "[{ip}%{zone}]"),
             Host::Name(name) => f.write_str(name),
         }
     }
@@ -102,13 +140,22 @@ fn split_port(text: &str) -> Result<(&str, Option<&str>), String> {
     })
 }
 
+/// Whether it can be the name of an interface, or its number.
+fn is_zone(zone: &str) -> bool {
+    let good = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'[' | b']' | b':');
+    (1..16).contains(&zone.len()) && zone.bytes().all(good)
+}
+
 /// Reads a host: an IPv4 address, an IPv6 address in brackets, or a name.
 pub(super) fn parse_host(text: &str) -> Result<Host, String> {
     if let Some(inner) = text.strip_prefix('[') {
         let address = inner.strip_suffix(']').unwrap_or(inner);
-        return match address.parse::<Ipv6Addr>() {
-            Ok(ip) => Ok(Host::Ip(IpAddr::V6(ip))),
-            Err(_) => Err(format!("{address:?} is no IPv6 address")),
+        let (ip, zone) = address.split_once('%').map_or((address, None), |(ip, zone)| (ip, Some(zone)));
+        let ip = ip.parse::<Ipv6Addr>().map_err(|_| format!("{address:?} is no IPv6 address"))?;
+        return match zone {
+            None => Ok(Host::Ip(IpAddr::V6(ip))),
+            Some(zone) if is_zone(zone) => Ok(Host::Zoned(ip, zone.to_owned())),
+            Some(zone) => Err(format!("{zone:?} in {address:?} is no interface")),
         };
     }
     if text.is_empty() {

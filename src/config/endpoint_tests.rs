@@ -15,6 +15,22 @@ fn hosts_have_three_forms() {
     assert_eq!(Endpoint::parse("::", None).unwrap_err().matches("bracket").count(), 1);
 }
 
+#[tokio::test]
+async fn a_zone_is_an_interface_or_its_number() {
+    for text in ["[fe80::1%lo]:3260", "[fe80::1%1]:3260"] {
+        let endpoint = Endpoint::parse(text, None).unwrap();
+        assert_eq!(endpoint.to_string(), text);
+        // Loopback is the first interface of every network namespace.
+        assert_eq!(endpoint.resolve().await.unwrap(), ["[fe80::1%1]:3260".parse().unwrap()]);
+        assert!(endpoint.why_not_told().unwrap().contains("zone"));
+        assert_eq!(endpoint.why_not_bound(), None);
+    }
+    let gone = Endpoint::parse("[fe80::1%gone0]:3260", None).unwrap();
+    assert!(gone.resolve().await.unwrap_err().to_string().contains("gone0"));
+    let everywhere = Endpoint::parse("[fe80::1]:3260", None).unwrap();
+    assert!(everywhere.why_not_bound().unwrap().contains("[fe80::1%eth0]:3260"));
+}
+
 #[test]
 fn what_is_no_address_is_told() {
     for text in [
@@ -33,6 +49,10 @@ fn what_is_no_address_is_told() {
         "[::1]3260",
         "[1.2.3.4]:1",
         "[x]:1",
+        "[fe80::1%]:1",
+        "[fe80::1%a/b]:1",
+        "[fe80::1%averylonginterface]:1",
+        "[127.0.0.1%lo]:1",
         "a b:1",
         "-a:1",
         "a..b:1",

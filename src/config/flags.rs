@@ -6,9 +6,10 @@ use super::fault::{Findings, Place, Placed};
 use super::model::TargetConfig;
 use super::name::{IscsiName, TargetLabel};
 use super::targets::{LunDraft, TargetDraft, derived_iqn};
+use super::tls::{self, ClientCertificates, Tls};
 use super::units::parse_low_space;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The flags as they were typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,12 @@ pub struct Flags {
     pub listen: Vec<String>,
     /// `--advertise ADDR`: told to initiators instead of the bound addresses.
     pub advertise: Vec<String>,
+    /// `--tls-cert FILE`: TLS at the portals of `--listen`.
+    pub tls_cert: Option<PathBuf>,
+    /// `--tls-key FILE`: the key of that certificate.
+    pub tls_key: Option<PathBuf>,
+    /// `--tls-client-ca FILE`: the CA of the certificates that clients then have to show.
+    pub tls_client_ca: Option<PathBuf>,
     /// `--api ADDR|off`.
     pub api: Option<String>,
     /// `--volume NAME=DEVICE[,option]...`: served beside the file's targets.
@@ -43,6 +50,44 @@ pub(super) fn endpoints(
         }
     };
     values.iter().filter_map(&mut read).collect()
+}
+
+/// TLS as the flags have it; where it is incomplete or cannot be read a fault is noted.
+pub(super) fn tls(findings: &mut Findings, flags: &Flags) -> Option<Tls> {
+    let (certificate, key) = match (&flags.tls_cert, &flags.tls_key) {
+        (Some(certificate), Some(key)) => (certificate, key),
+        (None, None) if flags.tls_client_ca.is_none() => return None,
+        _ => {
+            let place = Place::Flag("--tls-cert".into());
+            findings.fault(place, "TLS needs both --tls-cert FILE and --tls-key FILE");
+            return None;
+        }
+    };
+    let client_ca = flags.tls_client_ca.clone();
+    let clients = match client_ca {
+        Some(_) => ClientCertificates::Required,
+        None => ClientCertificates::NotAsked,
+    };
+    let files = tls::Files { certificate: certificate.clone(), key: key.clone(), client_ca };
+    let place = |part| {
+        Place::Flag(match part {
+            tls::Part::Certificate => format!("--tls-cert {}", files.certificate.display()),
+            tls::Part::Key => format!("--tls-key {}", files.key.display()),
+            tls::Part::ClientCa => {
+                format!("--tls-client-ca {}", files.client_ca.as_deref().unwrap_or(Path::new("")).display())
+            }
+        })
+    };
+    match tls::load(&files, clients) {
+        Ok((tls, warnings)) => {
+            warnings.into_iter().for_each(|(part, message)| findings.warn(place(part), message));
+            Some(tls)
+        }
+        Err(faults) => {
+            faults.into_iter().for_each(|(part, message)| findings.fault(place(part), message));
+            None
+        }
+    }
 }
 
 /// An option of `--volume`: its name and what it does to the unit. The value is `None` where no `=` was given.
@@ -131,7 +176,10 @@ pub(super) fn read_volume(findings: &mut Findings, text: &str, base: &IscsiName)
         iqn: iqn?,
         alias: None,
         initiators: InitiatorList::default(),
+        networks: Vec::new(),
+        groups: Vec::new(),
         auth: AuthPolicy::Open,
+        redirect: None,
         luns: vec![lun?],
     };
     Some(TargetDraft { lun_places: vec![place.clone()], target: Placed { value: target, place } })

@@ -8,6 +8,7 @@ use super::model::{Config, Limits, Log, LogFormat, Node, Portal};
 use super::name::{IscsiName, NodeId};
 use super::reader::{Document, Section};
 use super::targets::{TargetDraft, read_target};
+use super::tls::read_tls;
 use super::units::ByteSize;
 use super::whole;
 use glint_target_core::login::catalog::AuthPolicy;
@@ -118,17 +119,29 @@ impl Draft {
     /// Lets the flags win.
     fn apply(&mut self, flags: &Flags, findings: &mut Findings) {
         let listen = flags::endpoints(findings, "--listen", &flags.listen, ISCSI_PORT);
+        let tls = flags::tls(findings, flags);
+        let portal = |listen, tls| Portal { listen, advertise: Vec::new(), group_tag: 1, tls };
         if !flags.listen.is_empty() {
             let place = Place::Flag(format!("--listen {}", flags.listen.join(" --listen ")));
+            if tls.is_none() && self.portals.iter().any(|portal| portal.value.tls.is_some()) {
+                let message = "the configuration's portals have TLS and this one would not: add --tls-cert and --tls-key";
+                findings.fault(place.clone(), message);
+            }
             let listen = listen.into_iter().map(|address| address.value).collect();
-            self.portals =
-                vec![Placed { value: Portal { listen, advertise: Vec::new(), group_tag: 1 }, place }];
-        }
-        if self.portals.is_empty() {
-            let portal = Portal { listen: vec![loopback(ISCSI_PORT)], advertise: Vec::new(), group_tag: 1 };
+            self.portals = vec![Placed { value: portal(listen, tls), place }];
+        } else if self.portals.is_empty() {
+            let portal = portal(vec![loopback(ISCSI_PORT)], tls);
             self.portals = vec![Placed { value: portal, place: Place::File }];
+        } else if tls.is_some() {
+            let message = "the configuration has portals; write [portal.tls] there, or add --listen";
+            findings.fault(Place::Flag("--tls-cert".into()), message);
         }
         let advertise = flags::endpoints(findings, "--advertise", &flags.advertise, ISCSI_PORT);
+        for address in &advertise {
+            if let Some(fault) = address.value.why_not_told() {
+                findings.fault(address.place.clone(), fault);
+            }
+        }
         if let Some(first) = advertise.first() {
             match self.portals.as_mut_slice() {
                 [only] => {
@@ -235,17 +248,23 @@ fn read_portal(mut section: Section<'_>) -> Option<Placed<Portal>> {
     }
     let advertise = section.list::<Endpoint>("advertise");
     for address in &advertise {
-        if address.value.is_unspecified() || address.value.port == 0 {
-            let message = format!("`advertise`: initiators cannot connect to {}", address.value);
-            section.fault(address.place.clone(), message);
+        if let Some(fault) = address.value.why_not_told() {
+            section.fault(address.place.clone(), format!("`advertise`: {fault}"));
         }
     }
+    let tls = section.section("tls").map(read_tls);
     let group_tag = section.bounded("group_tag", 1, 1..=u16::MAX);
     let place = section.place();
     section.finish();
     let addresses = |list: Vec<Placed<Endpoint>>| list.into_iter().map(|address| address.value).collect();
     Some(Placed {
-        value: Portal { listen: addresses(listen), advertise: addresses(advertise), group_tag },
+        // Where TLS could not be read there is a fault.
+        value: Portal {
+            listen: addresses(listen),
+            advertise: addresses(advertise),
+            group_tag,
+            tls: tls.flatten(),
+        },
         place,
     })
 }

@@ -323,3 +323,75 @@ fn open_targets_beyond_loopback_are_warned_about() {
     assert_eq!(["127.0.0.1", "[::1]", "localhost"].map(warnings), [0, 0, 0]);
     assert_eq!(["0.0.0.0", "[::]", "192.0.2.1", "host"].map(warnings), [1, 1, 1, 1]);
 }
+
+/// A target with these lines, and a LUN or none.
+fn db(lines: &str, lun: &str) -> String {
+    format!("[[portal]]\nlisten = \"127.0.0.1:3260\"\n[[target]]\nname = \"db\"\n{lines}\n{lun}")
+}
+
+const LUN: &str = "[[target.lun]]\ndevice = \"ram:\"\nsize = \"1MiB\"\n";
+
+#[test]
+fn targets_by_network_and_portal_group() {
+    let loaded = load(&db("networks = [\"10.0.0.0/8\", \"::1\"]\ngroups = 1", LUN)).unwrap();
+    let read = &loaded.config.targets[0];
+    assert_eq!(read.networks.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8", "::1/128"]);
+    assert_eq!(read.groups, [1]);
+    assert!(!read.is_open() && read.serves_group(1) && !read.serves_group(2));
+    for (lines, told) in [
+        ("networks = []", "is an empty list"),
+        ("networks = [\"10.0.0.1/8\"]", "f:5: `networks`: \"10.0.0.1/8\" has bits beyond its prefix"),
+        ("networks = 10", "f:5: `networks`: this is a number"),
+        ("groups = [2]", "no [[portal]] has group_tag = 2"),
+        ("groups = []", "is an empty list"),
+        ("groups = [70000]", "out of range"),
+    ] {
+        let faults = load(&db(lines, LUN)).unwrap_err();
+        assert!(faults.len() == 1 && faults[0].contains(told), "{told}: {faults:?}");
+    }
+}
+
+/// A target that is served elsewhere needs no units here, and those that it has are not opened: the other place has them.
+#[test]
+fn targets_that_are_served_elsewhere() {
+    for lun in ["", LUN] {
+        let loaded = load(&db("[target.redirect]\nto = \"b.example:3260\"\npermanent = true", lun)).unwrap();
+        let read = &loaded.config.targets[0];
+        let redirect = read.redirect.as_ref().unwrap();
+        assert_eq!((redirect.to.to_string().as_str(), redirect.permanent), ("b.example:3260", true));
+        assert!(read.luns.is_empty());
+    }
+    for (lines, told) in [
+        ("[target.redirect]", "lacks `to`"),
+        ("[target.redirect]\nto = \"b.example\"", "lacks its port"),
+        ("[target.redirect]\nto = \"0.0.0.0:3260\"", "f:6: `to`: initiators cannot connect to"),
+        ("[target.redirect]\nto = \"[fe80::1%lo]:3260\"", "the zone in"),
+        ("[target.redirect]\nto = \"127.0.0.1:3260\"", "is redirected to this node itself"),
+        ("[target.redirect]\nto = \"b:1\"\npermanent = \"yes\"", "true or false is wanted"),
+    ] {
+        let faults = load(&db(lines, "")).unwrap_err();
+        assert!(faults.len() == 1 && faults[0].contains(told), "{told}: {faults:?}");
+    }
+    let broken = "[[target.lun]]\ndevice = \"tape:\"\n";
+    assert!(
+        load(&db("[target.redirect]\nto = \"b:1\"", broken)).is_err(),
+        "what is kept for later is checked"
+    );
+}
+
+#[test]
+fn addresses_that_cannot_be_bound_or_told() {
+    for (portal, told) in [
+        ("listen = \"[fe80::1]:3260\"", "add the interface"),
+        ("listen = \"127.0.0.1:1\"\nadvertise = \"[fe80::1%lo]:3260\"", "the zone in [fe80::1%lo]:3260"),
+        ("listen = \"127.0.0.1:1\"\nadvertise = \"[::]:3260\"", "initiators cannot connect to [::]:3260"),
+        ("listen = \"127.0.0.1:1\"\nadvertise = \"a:0\"", "initiators cannot connect to a:0"),
+    ] {
+        let faults = load(&format!("[[portal]]\n{portal}\n")).unwrap_err();
+        assert!(faults.len() == 1 && faults[0].contains(told), "{told}: {faults:?}");
+    }
+    let advertise = vec!["0.0.0.0".into()];
+    let faults =
+        load_with("", Flags { advertise, ..flags(&["127.0.0.1"], &["a=null:,size=1GiB"]) }).unwrap_err();
+    assert!(faults[0].starts_with("--advertise 0.0.0.0: initiators cannot connect"), "{faults:?}");
+}

@@ -10,8 +10,10 @@ mod flags;
 mod load;
 mod model;
 mod name;
+mod network;
 mod reader;
 mod targets;
+mod tls;
 mod units;
 mod whole;
 
@@ -21,7 +23,9 @@ pub use fault::{Faults, Finding, Place};
 pub use flags::Flags;
 pub use load::{ConfigSource, Loaded};
 pub use model::{
-    Config, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, Provisioning, TargetConfig,
+    Config, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, Provisioning, RedirectConfig,
+    TargetConfig,
 };
 pub use name::{IscsiName, NodeId, Serial, TargetLabel};
+pub use tls::{ClientCertificates, Tls};
 pub use units::ByteSize;

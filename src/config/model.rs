@@ -3,8 +3,10 @@
 use super::device::DeviceSpec;
 use super::endpoint::Endpoint;
 use super::name::{IscsiName, NodeId, Serial, TargetLabel};
+use super::tls::Tls;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
 use glint_target_core::lun::space::LowSpace;
+use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,6 +46,8 @@ pub struct Portal {
     pub advertise: Vec<Endpoint>,
     /// Target portal group tag, 1 to 65535.
     pub group_tag: u16,
+    /// None: plain iSCSI.
+    pub tls: Option<Tls>,
 }
 
 /// How logs are written.
@@ -130,15 +134,36 @@ pub struct TargetConfig {
     pub iqn: IscsiName,
     pub alias: Option<String>,
     pub initiators: InitiatorList,
+    /// Where initiators may come from; empty: anywhere.
+    pub networks: Vec<IpNet>,
+    /// Tags of the portal groups that serve it; empty: all.
+    pub groups: Vec<u16>,
     pub auth: AuthPolicy,
-    /// Never empty; numbers are unique.
+    /// Where it is served instead; then it has no units here.
+    pub redirect: Option<RedirectConfig>,
+    /// Never empty unless it is served elsewhere; numbers are unique.
     pub luns: Vec<LunConfig>,
+}
+
+/// Where initiators are sent to instead of being logged in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedirectConfig {
+    /// A portal that serves the target.
+    pub to: Endpoint,
+    /// Whether it has moved there for good.
+    pub permanent: bool,
 }
 
 impl TargetConfig {
     /// Whether anyone who reaches the portal may use it.
     pub fn is_open(&self) -> bool {
-        self.auth == AuthPolicy::Open && self.initiators.0.is_empty()
+        let barred = !self.initiators.0.is_empty() || !self.networks.is_empty();
+        self.auth == AuthPolicy::Open && !barred && self.redirect.is_none()
+    }
+
+    /// Whether the portal group of this tag serves it.
+    pub fn serves_group(&self, tag: u16) -> bool {
+        self.groups.is_empty() || self.groups.contains(&tag)
     }
 
     /// The names by which initiators recognise the unit, the same after every restart.

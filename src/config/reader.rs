@@ -7,7 +7,7 @@ use glint_target_core::lun::space::LowSpace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 use toml::Spanned;
@@ -33,6 +33,11 @@ impl<'a> Document<'a> {
             self.findings.borrow_mut().fault(place, error.message());
         }
         Section::new(self, "the top level".into(), table)
+    }
+
+    /// A file that the configuration names: relative to the directory that it lies in itself.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.file.parent().unwrap_or(Path::new("")).join(name)
     }
 
     fn place(&self, span: &Range<usize>) -> Place {
@@ -363,6 +368,8 @@ macro_rules! from_strings {
 from_strings! {
     super::name::IscsiName: "an iSCSI name in quotes",
     super::name::InitiatorPattern: "an initiator's name in quotes",
+    super::network::Network: "a network in quotes, such as \"10.0.0.0/8\"",
+    super::tls::ClientName: "a name in quotes",
     super::name::NodeId: "a name in quotes",
     super::name::TargetLabel: "a name in quotes",
     super::name::Serial: "a string",

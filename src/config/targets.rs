@@ -2,9 +2,11 @@
 
 use super::chap::read_chap;
 use super::device::DeviceSpec;
+use super::endpoint::Endpoint;
 use super::fault::Placed;
-use super::model::{LunConfig, Provisioning, TargetConfig};
+use super::model::{LunConfig, Provisioning, RedirectConfig, TargetConfig};
 use super::name::{InitiatorPattern, IscsiName, Serial, TargetLabel};
+use super::network::Network;
 use super::reader::Section;
 use super::units::ByteSize;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
@@ -46,8 +48,15 @@ pub(super) fn read_target(mut section: Section<'_>, base: &IscsiName) -> Option<
     }
     // An empty list would admit nobody, or be taken for one that admits all.
     let initiators = section.filled_list::<InitiatorPattern>("initiators");
+    let networks = section.filled_list::<Network>("networks");
+    let groups = section.filled_list::<u16>("groups");
+    let redirect = section.section("redirect").map(read_redirect);
     let auth = section.section("chap").map(read_chap).unwrap_or(AuthPolicy::Open);
-    let luns: Vec<Placed<LunConfig>> = read_luns(&mut section);
+    let mut luns: Vec<Placed<LunConfig>> = read_luns(&mut section);
+    if redirect.is_some() {
+        // They may stay in the configuration, so that a move is one line; but another node has them open now.
+        luns.clear();
+    }
     let place = section.place();
     section.finish();
     let lun_places = luns.iter().map(|lun| lun.place.clone()).collect();
@@ -56,15 +65,30 @@ pub(super) fn read_target(mut section: Section<'_>, base: &IscsiName) -> Option<
         iqn: iqn?,
         alias,
         initiators: InitiatorList(initiators.into_iter().map(|pattern| pattern.value.0).collect()),
+        networks: networks.into_iter().map(|network| network.value.0).collect(),
+        groups: groups.into_iter().map(|group| group.value).collect(),
         auth,
+        // Where one was given and could not be read there is a fault.
+        redirect: redirect.flatten(),
         luns: luns.into_iter().map(|lun| lun.value).collect(),
     };
     Some(TargetDraft { target: Placed { value: target, place }, lun_places })
 }
 
+/// Reads `[target.redirect]`.
+fn read_redirect(mut section: Section<'_>) -> Option<RedirectConfig> {
+    let to = section.required::<Endpoint>("to", "\"storage2.example.net:3260\"");
+    let permanent = section.value_or("permanent", false);
+    if let Some(fault) = to.as_ref().and_then(Endpoint::why_not_told) {
+        section.fault_at("to", format!("`to`: {fault}"));
+    }
+    section.finish();
+    to.map(|to| RedirectConfig { to, permanent })
+}
+
 fn read_luns(section: &mut Section<'_>) -> Vec<Placed<LunConfig>> {
     let sections = section.sections("lun");
-    if sections.is_empty() && !section.has("lun") {
+    if sections.is_empty() && !section.has("lun") && !section.has("redirect") {
         section.fault(section.place(), "this target has no logical unit; add [[target.lun]] with a `device`");
     }
     let mut luns: Vec<Placed<LunConfig>> = Vec::new();

@@ -6,11 +6,12 @@ use super::state::Store;
 use super::volumes::{OpenTarget, VolumeError};
 use crate::backend::{BackendContext, Device};
 use crate::config::{Config, TargetConfig};
-use crate::server::catalog::{ServedTarget, Snapshot};
+use crate::server::catalog::{Access, ServedTarget, Snapshot};
 use crate::server::{ListenError, Listeners, Node, Workers};
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
+use glint_target_core::login::catalog::{Redirect, Whereabouts};
 use glint_target_core::lun::copy::CopyManager;
 use glint_target_core::lun::target::TargetDevice;
 use std::collections::HashMap;
@@ -107,10 +108,13 @@ impl Control {
         let (resolved, unresolved) = portals::resolve(&config.portals).await;
         let unbound = self.listeners.apply(&portals::to_bind(&resolved)).await;
         let groups = portals::groups(&resolved, |wanted| self.listeners.bound(wanted));
-        for target in self.targets.values() {
-            target.device.server.set_ports(groups.iter().map(|group| (group.relative_port, group.tag)));
+        for target in &config.targets {
+            if let Some(open) = self.targets.get(&*target.iqn) {
+                let tags = groups.iter().map(|group| group.tag).filter(|tag| target.serves_group(*tag));
+                open.device.server.set_ports(tags.map(|tag| (tag, tag)));
+            }
         }
-        let targets = config.targets.iter().filter_map(|target| self.served(target)).collect();
+        let targets = config.targets.iter().filter_map(|target| self.served(target)).map(Arc::new).collect();
         await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
         self.listeners.accept();
         let unresolved = unresolved.into_iter().map(|(name, error)| ApplyError::Resolve { name, error });
@@ -124,8 +128,15 @@ impl Control {
     async fn restrict(&mut self, config: &Config) {
         let wanted = |iqn: &str| config.targets.iter().find(|target| &*target.iqn == iqn);
         let kept = self.node.catalog();
-        let served = kept.targets().iter().filter_map(|target| wanted(&target.name));
-        let targets = served.filter_map(|target| self.served(target)).collect();
+        let targets = kept.targets().iter().filter_map(|old| {
+            let mut target = self.served(wanted(&old.name)?)?;
+            if old.whereabouts != Whereabouts::Here && target.whereabouts == Whereabouts::Here {
+                // It comes back, and its units are not open yet.
+                target.whereabouts = Whereabouts::Moving;
+            }
+            Some(Arc::new(target))
+        });
+        let targets = targets.collect();
         await_end(self.node.publish(kept.with_targets(targets))).await;
         let removed: Vec<String> = self.targets.keys().filter(|iqn| wanted(iqn).is_none()).cloned().collect();
         for iqn in removed {
@@ -173,15 +184,27 @@ impl Control {
         }
     }
 
-    fn served(&self, target: &TargetConfig) -> Option<Arc<ServedTarget<TargetDevice<Device>>>> {
+    fn served(&self, target: &TargetConfig) -> Option<ServedTarget<TargetDevice<Device>>> {
         let open = self.targets.get(&*target.iqn)?;
-        Some(Arc::new(ServedTarget {
+        Some(ServedTarget {
             name: target.iqn.shared(),
             alias: target.alias.as_deref().map(Arc::from),
-            initiators: target.initiators.clone(),
+            access: Access {
+                initiators: target.initiators.clone(),
+                networks: target.networks.clone(),
+                groups: target.groups.clone(),
+            },
+            whereabouts: match &target.redirect {
+                None => Whereabouts::Here,
+                Some(_) if !open.numbers().is_empty() => Whereabouts::Moving,
+                Some(redirect) => Whereabouts::Moved(Redirect {
+                    address: redirect.to.to_string().into(),
+                    permanent: redirect.permanent,
+                }),
+            },
             auth: target.auth.clone(),
             device: Arc::clone(&open.device),
-        }))
+        })
     }
 
     /// No connection is accepted from now on.

@@ -15,6 +15,7 @@ fn listening(listen: &[&str], volumes: &[&str]) -> Config {
         volumes: strings(volumes),
         // Nothing can be kept there.
         state_dir: Some("/dev/null/glint".into()),
+        ..Flags::default()
     };
     ConfigSource { file: None, flags }.load().unwrap().config
 }
@@ -211,6 +212,34 @@ async fn who_is_admitted_no_longer_sees_nothing_that_is_new() {
     assert_eq!(told(&control.open(&second).await), [""; 0]);
     let catalog = control.node.catalog();
     let target = catalog.target(&iqn("t")).unwrap();
-    assert!(!target.initiators.admits("iqn.2026-12.test:old"), "units are opened under the new list");
-    assert!(target.initiators.admits("iqn.2026-12.test:new"));
+    assert!(!target.access.initiators.admits("iqn.2026-12.test:old"), "units are opened under the new list");
+    assert!(target.access.initiators.admits("iqn.2026-12.test:new"));
+}
+
+/// Nobody is sent on before the units here are closed; and the way back.
+#[tokio::test]
+async fn a_target_moves_when_its_units_are_closed() {
+    let here = config(&["t=ram:,size=1MiB", "u=ram:,size=1MiB"]);
+    let mut control = control(&here);
+    assert_eq!(told(&control.apply(&here).await), [""; 0]);
+    let whereabouts =
+        |control: &Control| control.node.catalog().target(&iqn("t")).unwrap().whereabouts.clone();
+    assert_eq!(whereabouts(&control), Whereabouts::Here);
+
+    let mut moved = here.clone();
+    let target = &mut moved.targets[0];
+    target.luns.clear();
+    let to = crate::config::Endpoint::parse("[2001:db8::1]:3260", None).unwrap();
+    target.redirect = Some(crate::config::RedirectConfig { to, permanent: true });
+    assert_eq!(told(&control.open(&moved).await), [""; 0]);
+    assert_eq!((whereabouts(&control), size(&control, "t")), (Whereabouts::Moving, None));
+    assert_eq!(told(&control.serve(&moved).await), [""; 0]);
+    let there = Redirect { address: "[2001:db8::1]:3260".into(), permanent: true };
+    assert_eq!(whereabouts(&control), Whereabouts::Moved(there));
+    assert_eq!(size(&control, "u"), Some(1 << 20));
+
+    assert_eq!(told(&control.open(&here).await), [""; 0]);
+    assert_eq!(whereabouts(&control), Whereabouts::Moving, "initiators are to see units, or to come again");
+    assert_eq!(told(&control.serve(&here).await), [""; 0]);
+    assert_eq!((whereabouts(&control), size(&control, "t")), (Whereabouts::Here, Some(1 << 20)));
 }

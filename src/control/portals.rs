@@ -1,10 +1,13 @@
 //! From configured portals to addresses to bind and addresses to tell.
 
 use crate::config::Portal;
-use crate::server::catalog::{PortalAddress, PortalGroup};
+use crate::server::Binding;
+use crate::server::catalog::{PortalAddress, PortalGroup, Told};
+use crate::server::door::{Door, TlsDoor};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 /// A portal whose names have been looked up.
 pub(super) struct ResolvedPortal<'a> {
@@ -28,13 +31,20 @@ pub(super) async fn resolve(portals: &[Portal]) -> (Vec<ResolvedPortal<'_>>, Vec
     (resolved, failed)
 }
 
-/// What to bind, with portal group tags.
-pub(super) fn to_bind(portals: &[ResolvedPortal<'_>]) -> Vec<(SocketAddr, u16)> {
-    let mut all = Vec::new();
-    for portal in portals {
-        for address in &portal.listen {
-            if !all.iter().any(|(other, _)| other == address) {
-                all.push((*address, portal.portal.group_tag));
+/// What to bind, and what is behind it.
+pub(super) fn to_bind(portals: &[ResolvedPortal<'_>]) -> Vec<Binding> {
+    let mut all: Vec<Binding> = Vec::new();
+    for ResolvedPortal { portal, listen } in portals {
+        let tls = portal.tls.as_ref().map(|tls| TlsDoor {
+            server: Arc::clone(&tls.server),
+            client_names: tls.client_names.as_slice().into(),
+        });
+        for address in listen {
+            if !all.iter().any(|other| other.address == *address) {
+                all.push(Binding {
+                    address: *address,
+                    door: Door { tag: portal.group_tag, tls: tls.clone() },
+                });
             }
         }
     }
@@ -48,23 +58,26 @@ pub(super) fn groups(
 ) -> Vec<PortalGroup> {
     let mut by_tag: BTreeMap<u16, Vec<PortalAddress>> = BTreeMap::new();
     for portal in portals {
-        let addresses = by_tag.entry(portal.portal.group_tag).or_default();
-        if portal.portal.advertise.is_empty() {
-            addresses.extend(portal.listen.iter().filter_map(|wanted| bound(*wanted)).map(as_told));
-        } else {
-            addresses
-                .extend(portal.portal.advertise.iter().map(|told| PortalAddress::Fixed(told.to_string())));
-        }
+        let ResolvedPortal { portal, listen } = portal;
+        let told: Vec<Told> = match portal.advertise.as_slice() {
+            [] => listen.iter().filter_map(|wanted| bound(*wanted)).map(as_told).collect(),
+            advertised => advertised.iter().map(|told| Told::Fixed(told.to_string())).collect(),
+        };
+        let tls = portal.tls.is_some();
+        let addresses = told.into_iter().map(|told| PortalAddress { told, tls });
+        by_tag.entry(portal.group_tag).or_default().extend(addresses);
     }
-    // Persistent registrations name a port by its RELATIVE TARGET PORT IDENTIFIER. So it is the tag, which stays when groups come and go:
+    // Persistent registrations name a port by its RELATIVE TARGET PORT IDENTIFIER. So that is the tag, which stays when groups come and go:
     // counted, a group that is added would take the place of another in what was registered before.
-    by_tag.into_iter().map(|(tag, addresses)| PortalGroup { tag, relative_port: tag, addresses }).collect()
+    by_tag.into_iter().map(|(tag, addresses)| PortalGroup { tag, addresses }).collect()
 }
 
-fn as_told(bound: SocketAddr) -> PortalAddress {
-    match bound.ip().is_unspecified() {
-        true => PortalAddress::Local(bound),
-        false => PortalAddress::Fixed(bound.to_string()),
+fn as_told(bound: SocketAddr) -> Told {
+    match bound.ip() {
+        ip if ip.is_unspecified() => Told::Local(bound),
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => Told::Link(bound),
+        // Mapped IPv4 is for us alone; initiators are told IPv4.
+        ip => Told::Fixed(SocketAddr::new(ip.to_canonical(), bound.port()).to_string()),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::config::Endpoint;
 fn portal(listen: &[&str], advertise: &[&str], group_tag: u16) -> Portal {
     let parse =
         |texts: &[&str]| texts.iter().map(|text| Endpoint::parse(text, Some(3260)).unwrap()).collect();
-    Portal { listen: parse(listen), advertise: parse(advertise), group_tag }
+    Portal { listen: parse(listen), advertise: parse(advertise), group_tag, tls: None }
 }
 
 #[tokio::test]
@@ -17,8 +17,10 @@ async fn portals_of_one_tag_make_one_group() {
     let (resolved, failed) = resolve(&portals).await;
     assert!(failed.is_empty());
     let socket = |text: &str| text.parse::<SocketAddr>().unwrap();
+    let bindings = to_bind(&resolved);
+    let tagged: Vec<_> = bindings.iter().map(|binding| (binding.address, binding.door.tag)).collect();
     assert_eq!(
-        to_bind(&resolved),
+        tagged,
         [
             (socket("127.0.0.1:0"), 9),
             (socket("[::1]:3260"), 9),
@@ -31,18 +33,14 @@ async fn portals_of_one_tag_make_one_group() {
         _ if wanted.is_ipv6() => None,
         _ => Some(wanted),
     };
-    let fixed = |text: &str| PortalAddress::Fixed(text.into());
+    let told = |told| PortalAddress { told, tls: false };
+    let fixed = |text: &str| told(Told::Fixed(text.into()));
     assert_eq!(
         groups(&resolved, bound),
         [
-            PortalGroup {
-                tag: 2,
-                relative_port: 2,
-                addresses: vec![PortalAddress::Local(socket("0.0.0.0:3260"))]
-            },
+            PortalGroup { tag: 2, addresses: vec![told(Told::Local(socket("0.0.0.0:3260")))] },
             PortalGroup {
                 tag: 9,
-                relative_port: 9,
                 addresses: vec![
                     fixed("127.0.0.1:40000"),
                     fixed("store.example:860"),
@@ -51,4 +49,19 @@ async fn portals_of_one_tag_make_one_group() {
             },
         ]
     );
+}
+
+#[test]
+fn how_bound_addresses_are_told() {
+    let table = [
+        ("0.0.0.0:1", Told::Local("0.0.0.0:1".parse().unwrap())),
+        ("[::]:1", Told::Local("[::]:1".parse().unwrap())),
+        ("[fe80::1%2]:1", Told::Link("[fe80::1%2]:1".parse().unwrap())),
+        ("[2001:db8::1]:1", Told::Fixed("[2001:db8::1]:1".into())),
+        ("[::ffff:192.0.2.1]:1", Told::Fixed("192.0.2.1:1".into())),
+        ("192.0.2.1:1", Told::Fixed("192.0.2.1:1".into())),
+    ];
+    for (bound, told) in table {
+        assert_eq!(as_told(bound.parse().unwrap()), told, "{bound}");
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::telemetry::VolumeMetrics;
 use arc_swap::ArcSwap;
-use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry};
+use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry, Whereabouts};
+use ipnet::IpNet;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,12 +14,47 @@ pub struct ServedTarget<S> {
     pub name: Arc<str>,
     /// TargetAlias.
     pub alias: Option<Arc<str>>,
-    /// Who may log in.
-    pub initiators: InitiatorList,
+    /// Who may log in, and from where.
+    pub access: Access,
+    /// Where it is served.
+    pub whereabouts: Whereabouts,
     /// What they have to prove.
     pub auth: AuthPolicy,
     /// What runs its commands.
     pub device: Arc<ServedDevice<S>>,
+}
+
+/// Who may know of a target and log in to it. Each part that is empty bars nobody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// By name.
+    pub initiators: InitiatorList,
+    /// By the address that they come from.
+    pub networks: Vec<IpNet>,
+    /// By the tag of the portal group that they come to.
+    pub groups: Vec<u16>,
+}
+
+impl Access {
+    /// Whether connections from this address are let in. IPv4 within IPv6 is IPv4 (RFC 4291 §2.5.5.2).
+    pub fn lets_in_network(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        self.networks.is_empty() || self.networks.iter().any(|network| network.contains(&peer))
+    }
+
+    /// Whether this portal group serves the target.
+    pub fn serves_group(&self, tag: u16) -> bool {
+        self.groups.is_empty() || self.groups.contains(&tag)
+    }
+}
+
+impl<S> ServedTarget<S> {
+    /// Whether a session of this initiator may be, over connections from `peer` to the portal group of `tag`.
+    pub fn admits(&self, initiator: &str, peer: IpAddr, tag: u16) -> bool {
+        let access = &self.access;
+        let may = access.initiators.admits(initiator) && access.lets_in_network(peer);
+        may && access.serves_group(tag) && self.whereabouts == Whereabouts::Here
+    }
 }
 
 /// A SCSI target device and the metrics of its units.
@@ -43,27 +79,41 @@ impl<S> ServedDevice<S> {
 pub struct PortalGroup {
     /// Target portal group tag.
     pub tag: u16,
-    /// RELATIVE TARGET PORT IDENTIFIER of the target ports that these portals make, from 1.
-    pub relative_port: u16,
     /// What initiators are told.
     pub addresses: Vec<PortalAddress>,
 }
 
 /// An address as SendTargets tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortalAddress {
-    /// This one: `host:port`, IPv6 in brackets.
+pub struct PortalAddress {
+    /// What is told.
+    pub told: Told,
+    /// Whether there is TLS behind it. It is told to those who came the same way: others could make nothing of it, or would leave the
+    /// tunnel for a plain connection.
+    pub tls: bool,
+}
+
+/// How an address is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// So: `host:port`, IPv6 in brackets.
     Fixed(String),
     /// The address by which the asking connection came in, with the port of this wildcard address.
     Local(SocketAddr),
+    /// This link-local address, to those who came in by it: it means nothing on other links.
+    Link(SocketAddr),
 }
 
-impl PortalAddress {
-    /// How an initiator that reached us at `local` is told of it; none when it cannot reach it in that address family.
+impl Told {
+    /// How an initiator that reached us at `local` is told of it; none when it cannot reach it.
     fn seen_from(&self, local: SocketAddr) -> Option<String> {
         match self {
-            PortalAddress::Fixed(address) => Some(address.clone()),
-            PortalAddress::Local(bound) => {
+            Told::Fixed(address) => Some(address.clone()),
+            // Without its scope, which is of this machine alone.
+            Told::Link(bound) => {
+                (bound.ip() == local.ip()).then(|| SocketAddr::new(bound.ip(), bound.port()).to_string())
+            }
+            Told::Local(bound) => {
                 let ip = local.ip().to_canonical();
                 let reachable = match bound.ip() {
                     IpAddr::V4(_) => ip.is_ipv4(),
@@ -123,25 +173,34 @@ pub(super) struct PortalView<S> {
     pub(super) snapshot: Arc<ArcSwap<Snapshot<S>>>,
     /// Tag of the portal group by which the connection came.
     pub(super) tag: u16,
+    /// Whether it came through TLS.
+    pub(super) tls: bool,
     /// Our end of the connection.
     pub(super) local: SocketAddr,
+    /// The initiator's end.
+    pub(super) peer: IpAddr,
 }
 
 impl<S> PortalView<S> {
     fn entry(&self, snapshot: &Snapshot<S>, target: &ServedTarget<S>) -> Arc<TargetEntry> {
-        let groups = &snapshot.portal_groups;
-        let addresses = groups.iter().flat_map(|group| {
-            let seen = group.addresses.iter().filter_map(|address| address.seen_from(self.local));
+        let access = &target.access;
+        let groups = snapshot.portal_groups.iter().filter(|group| access.serves_group(group.tag));
+        let addresses = groups.flat_map(|group| {
+            let alike = group.addresses.iter().filter(|address| address.tls == self.tls);
+            let seen = alike.filter_map(|address| address.told.seen_from(self.local));
             seen.map(|address| (address, group.tag))
         });
-        let mine = groups.iter().find(|group| group.tag == self.tag);
         Arc::new(TargetEntry {
             name: Arc::clone(&target.name),
             alias: target.alias.clone(),
             portal_group_tag: self.tag,
-            relative_port: mine.map_or(1, |group| group.relative_port),
+            // One number for both: it stays when other groups come and go, and reservations remember it.
+            relative_port: self.tag,
             addresses: addresses.collect(),
-            initiators: target.initiators.clone(),
+            initiators: access.initiators.clone(),
+            lets_in_network: access.lets_in_network(self.peer),
+            served_here: access.serves_group(self.tag),
+            whereabouts: target.whereabouts.clone(),
             auth: target.auth.clone(),
         })
     }

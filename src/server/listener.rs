@@ -1,14 +1,15 @@
 //! Binding portals and accepting connections.
 
 use super::connection::{self, Accepted};
+use super::door::Door;
 use super::node::Node;
 use super::workers::Workers;
+use arc_swap::ArcSwap;
 use glint_target_core::scsi::command::DeviceServer;
 use rustix::net::sockopt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
@@ -32,11 +33,20 @@ pub struct ListenError {
     pub error: io::Error,
 }
 
+/// An address to bind, and what is behind it.
+#[derive(Clone)]
+pub struct Binding {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Whom connections to it meet.
+    pub door: Door,
+}
+
 struct Listener {
     wanted: SocketAddr,
     bound: SocketAddr,
     only_v6: bool,
-    tag: Arc<AtomicU16>,
+    door: Arc<ArcSwap<Door>>,
     /// Until connections are accepted they queue up in the system.
     socket: Option<TcpListener>,
     task: Option<JoinHandle<()>>,
@@ -75,11 +85,11 @@ impl<S: DeviceServer> Listeners<S> {
         Self { node, workers, listeners: Vec::new() }
     }
 
-    /// Binds those of `portals` (address and portal group tag) that are not bound, and gives up those that are not among them. What
-    /// could not be bound is told. Connections wait until [`accept`](Self::accept).
-    pub async fn apply(&mut self, portals: &[(SocketAddr, u16)]) -> Vec<ListenError> {
+    /// Binds those of `portals` that are not bound, and gives up those that are not among them. What could not be bound is told.
+    /// Connections wait until [`accept`](Self::accept).
+    pub async fn apply(&mut self, portals: &[Binding]) -> Vec<ListenError> {
         let stays = |listener: &mut Listener| {
-            let wanted = portals.iter().any(|(address, _)| *address == listener.wanted);
+            let wanted = portals.iter().any(|portal| portal.address == listener.wanted);
             wanted && only_v6(listener.wanted, portals) == listener.only_v6
         };
         // Closed before anything is bound: a wildcard keeps its port from every address, and every address from it.
@@ -87,17 +97,17 @@ impl<S: DeviceServer> Listeners<S> {
             gone.close().await;
         }
         let mut failed = Vec::new();
-        for &(wanted, tag) in portals {
+        for Binding { address: wanted, door } in portals.iter().cloned() {
             if let Some(listener) = self.listeners.iter().find(|listener| listener.wanted == wanted) {
-                listener.tag.store(tag, Ordering::Relaxed);
+                listener.door.store(Arc::new(door));
                 continue;
             }
             let only_v6 = only_v6(wanted, portals);
             match bind(wanted, only_v6) {
                 Ok((socket, bound)) => {
-                    let tag = Arc::new(AtomicU16::new(tag));
+                    let door = Arc::new(ArcSwap::from_pointee(door));
                     let socket = Some(socket);
-                    self.listeners.push(Listener { wanted, bound, only_v6, tag, socket, task: None });
+                    self.listeners.push(Listener { wanted, bound, only_v6, door, socket, task: None });
                 }
                 Err(error) => failed.push(ListenError { address: wanted, error }),
             }
@@ -109,9 +119,10 @@ impl<S: DeviceServer> Listeners<S> {
     pub fn accept(&mut self) {
         for listener in &mut self.listeners {
             if let Some(socket) = listener.socket.take() {
-                tracing::info!(address = %listener.bound, "listening");
-                let tag = Arc::clone(&listener.tag);
-                let accept = accept(socket, tag, Arc::clone(&self.node), self.workers.clone());
+                let tls = listener.door.load().tls.is_some();
+                tracing::info!(address = %listener.bound, tls, "listening");
+                let door = Arc::clone(&listener.door);
+                let accept = accept(socket, door, Arc::clone(&self.node), self.workers.clone());
                 listener.task = Some(tokio::spawn(accept));
             }
         }
@@ -129,11 +140,11 @@ impl<S: DeviceServer> Listeners<S> {
 }
 
 /// Whether an IPv6 wildcard must leave IPv4 to a wildcard of its own on the same port.
-fn only_v6(address: SocketAddr, portals: &[(SocketAddr, u16)]) -> bool {
+fn only_v6(address: SocketAddr, portals: &[Binding]) -> bool {
     let rival = |other: &SocketAddr| {
         matches!(other.ip(), IpAddr::V4(ip) if ip.is_unspecified()) && other.port() == address.port()
     };
-    address.is_ipv6() && address.ip().is_unspecified() && portals.iter().any(|(other, _)| rival(other))
+    address.is_ipv6() && address.ip().is_unspecified() && portals.iter().any(|portal| rival(&portal.address))
 }
 
 fn bind(address: SocketAddr, only_v6: bool) -> io::Result<(TcpListener, SocketAddr)> {
@@ -151,13 +162,13 @@ fn bind(address: SocketAddr, only_v6: bool) -> io::Result<(TcpListener, SocketAd
 
 async fn accept<S: DeviceServer>(
     listener: TcpListener,
-    tag: Arc<AtomicU16>,
+    door: Arc<ArcSwap<Door>>,
     node: Arc<Node<S>>,
     workers: Workers,
 ) {
     loop {
         match listener.accept().await {
-            Ok((socket, peer)) => take_in(socket, peer, tag.load(Ordering::Relaxed), &node, &workers),
+            Ok((socket, peer)) => take_in(socket, peer, door.load_full(), &node, &workers),
             Err(error) if is_of_peer(&error) => {}
             Err(error) => {
                 if let Some(held_back) = node.complaints.admit(Instant::now()) {
@@ -178,12 +189,12 @@ fn is_of_peer(error: &io::Error) -> bool {
 fn take_in<S: DeviceServer>(
     socket: TcpStream,
     peer: SocketAddr,
-    tag: u16,
+    door: Arc<Door>,
     node: &Arc<Node<S>>,
     workers: &Workers,
 ) {
     let limits = node.limits.load_full();
-    let Some(enrolment) = node.roster.enter(limits.max_connections) else {
+    let Some(enrolment) = node.roster.enter(peer.ip(), limits.max_connections) else {
         node.metrics.login_failed("too_many_connections");
         if let Some(held_back) = node.complaints.admit(Instant::now()) {
             tracing::warn!(%peer, limit = limits.max_connections, held_back, "too many connections: refused one");
@@ -198,7 +209,7 @@ fn take_in<S: DeviceServer>(
         }
     };
     let node = Arc::clone(node);
-    workers.assign(move || connection::run(Accepted { node, socket, peer, local, tag, enrolment, limits }));
+    workers.assign(move || connection::run(Accepted { node, socket, peer, local, door, enrolment, limits }));
 }
 
 /// Sets the socket's options and takes it out of this runtime.

@@ -8,6 +8,7 @@
 mod budget;
 pub mod catalog;
 mod connection;
+pub mod door;
 mod gathering;
 mod limits;
 mod listener;
@@ -21,7 +22,7 @@ mod tasks;
 mod workers;
 
 pub use limits::Limits;
-pub use listener::{ListenError, Listeners};
+pub use listener::{Binding, ListenError, Listeners};
 pub use node::Node;
 pub use readiness::Readiness;
 pub use workers::Workers;

@@ -83,9 +83,9 @@ impl<S> Node<S> {
     pub fn publish(&self, snapshot: Snapshot<S>) -> Vec<CancellationToken> {
         let snapshot = Arc::new(snapshot);
         self.catalog.store(Arc::clone(&snapshot));
-        self.sessions.revoke(|initiator, target| match snapshot.target(target) {
+        self.sessions.revoke(|initiator, target, tag, peer| match snapshot.target(target) {
             None => Standing::TargetGone,
-            Some(target) if target.initiators.admits(initiator) => Standing::Admitted,
+            Some(target) if target.admits(initiator, peer, tag) => Standing::Admitted,
             Some(_) => Standing::Withdrawn,
         })
     }

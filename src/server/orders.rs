@@ -2,6 +2,7 @@
 
 use super::connection::Candidate;
 use futures_util::task::AtomicWaker;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,10 +37,10 @@ pub(super) enum Dismissal {
 }
 
 /// One connection's orders.
-#[derive(Default)]
 pub(super) struct Orders {
     flags: AtomicU16,
     task: AtomicWaker,
+    peer: IpAddr,
     door: Mutex<Door>,
 }
 
@@ -52,6 +53,16 @@ struct Door {
 }
 
 impl Orders {
+    /// For a connection from this address.
+    pub(super) fn new(peer: IpAddr) -> Self {
+        Self { flags: AtomicU16::default(), task: AtomicWaker::default(), peer, door: Mutex::default() }
+    }
+
+    /// Where the connection comes from.
+    pub(super) fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
     /// Ask the initiator to log out, and end after that.
     pub(super) fn drain(&self) {
         self.give(DRAIN);

@@ -3,6 +3,7 @@
 use super::orders::{Dismissal, Orders};
 use prometheus::IntGauge;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -33,9 +34,9 @@ impl Roster {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a connection in, unless the node drains or `max` are open and all of them have logged in. Of those that have not, the oldest
+    /// Lets a connection from `peer` in, unless the node drains or `max` are open and all of them have logged in. Of those that have not, the oldest
     /// makes room: peers that connect and say nothing must not lock initiators out until their time is over.
-    pub(super) fn enter(self: &Arc<Self>, max: usize) -> Option<Enrolment> {
+    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr, max: usize) -> Option<Enrolment> {
         let mut state = self.lock();
         let leaving = max / LEAVING + 1;
         if state.draining || state.open.len() >= max.saturating_add(leaving) {
@@ -46,7 +47,7 @@ impl Roster {
         }
         let id = state.next;
         state.next += 1;
-        let orders = Arc::new(Orders::default());
+        let orders = Arc::new(Orders::new(peer));
         state.open.insert(id, Arc::clone(&orders));
         self.gauge.set(i64::try_from(state.open.len()).unwrap_or(i64::MAX));
         Some(Enrolment { roster: Arc::clone(self), id, orders })

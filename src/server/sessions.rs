@@ -8,6 +8,7 @@ use glint_target_core::pdu::fields::Isid;
 use glint_target_core::session::event::{SessionRequest, SessionType};
 use prometheus::IntGauge;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -156,14 +157,18 @@ impl Sessions {
         Attempt::Settled(Ok(SessionHandle { sessions: Arc::clone(self), tsih, ended }))
     }
 
-    /// Ends the sessions that may no longer be, by what `standing` says to the names of initiator and target, both in lower case; gives
-    /// what to wait for until they and their commands have ended.
-    pub(super) fn revoke(&self, standing: impl Fn(&str, &str) -> Standing) -> Vec<CancellationToken> {
+    /// Ends the sessions that may no longer be, by what `standing` says to the names of initiator and target, both in lower case, the
+    /// portal group tag and the initiator's address; gives what to wait for until they and their commands have ended.
+    pub(super) fn revoke(
+        &self,
+        standing: impl Fn(&str, &str, u16, IpAddr) -> Standing,
+    ) -> Vec<CancellationToken> {
         let state = self.lock();
         let mut ending = Vec::new();
         for entry in state.by_tsih.values() {
             let Some(identity) = &entry.identity else { continue };
-            match standing(&identity.initiator, &identity.target) {
+            let Identity { initiator, target, portal_group_tag, .. } = identity;
+            match standing(initiator, target, *portal_group_tag, entry.orders.peer()) {
                 Standing::Admitted => continue,
                 Standing::TargetGone => entry.orders.drain(),
                 Standing::Withdrawn => entry.orders.dismiss(Dismissal::Revoked),

@@ -25,7 +25,7 @@ async fn bind(
     sessions: &Arc<Sessions>,
     request: SessionRequest,
 ) -> (Result<SessionHandle, Refusal>, Arc<Orders>) {
-    let orders = Arc::new(Orders::default());
+    let orders = Arc::new(Orders::new([127, 0, 0, 1].into()));
     let limits = Limits {
         max_sessions: 3,
         max_discovery_sessions: 2,
@@ -136,7 +136,7 @@ async fn sessions_are_revoked_by_name() {
     let (_stays, second) = bind(&sessions, request("iqn.x:b", 1)).await;
     let elsewhere = SessionRequest { target_name: Some("iqn.x:Gone".into()), ..request("iqn.x:b", 1) };
     let (gone, third) = bind(&sessions, elsewhere).await;
-    let waits = sessions.revoke(|initiator, target| match (initiator, target) {
+    let waits = sessions.revoke(|initiator, target, _, _| match (initiator, target) {
         (_, "iqn.x:gone") => Standing::TargetGone,
         ("iqn.x:b", "iqn.x:target") => Standing::Admitted,
         _ => Standing::Withdrawn,

@@ -29,6 +29,7 @@ pub struct Builder {
     portal: SocketAddr,
     portal_2: Option<SocketAddr>,
     second_group: bool,
+    portals: Option<String>,
     api: SocketAddr,
     advertised: Option<String>,
     arguments: Vec<String>,
@@ -45,6 +46,7 @@ impl Builder {
             portal: loopback(),
             portal_2: None,
             second_group: false,
+            portals: None,
             api: loopback(),
             advertised: None,
             arguments: Vec::new(),
@@ -84,6 +86,18 @@ impl Builder {
     pub fn second_group(mut self) -> Self {
         self.second_group = true;
         self.second_portal()
+    }
+
+    /// The `[[portal]]` sections of the configuration, instead of one that listens at [`Builder::portal`].
+    #[must_use]
+    pub fn portals(mut self, sections: &str) -> Self {
+        self.portals = Some(sections.to_owned());
+        self
+    }
+
+    /// Where it will take iSCSI connections.
+    pub fn portal(&self) -> SocketAddr {
+        self.portal
     }
 
     /// A further argument of `glint serve`.
@@ -127,6 +141,7 @@ impl Builder {
             portal_2: self.portal_2,
             second_group: self.second_group,
             omit_first_portal: false,
+            portals: self.portals,
             api: self.api,
             advertised: self.advertised,
         };
@@ -155,6 +170,7 @@ struct General {
     portal_2: Option<SocketAddr>,
     second_group: bool,
     omit_first_portal: bool,
+    portals: Option<String>,
     api: SocketAddr,
     advertised: Option<String>,
 }
@@ -194,16 +210,19 @@ impl General {
             .iter()
             .map(|address| format!("advertise = [\"{address}\"]\n"))
             .collect::<String>();
-        let portals: String = (1..)
-            .zip(groups)
-            .skip(usize::from(self.omit_first_portal))
-            .map(|(tag, group): (u16, _)| {
-                let listen: Vec<_> = group.iter().map(|portal| format!("\"{portal}\"")).collect();
-                format!("[[portal]]\nlisten = [{}]\ngroup_tag = {tag}\n{advertise}\n", listen.join(", "))
-            })
-            .collect();
+        let written = || {
+            (1..)
+                .zip(groups)
+                .skip(usize::from(self.omit_first_portal))
+                .map(|(tag, group): (u16, _)| {
+                    let listen: Vec<_> = group.iter().map(|portal| format!("\"{portal}\"")).collect();
+                    format!("[[portal]]\nlisten = [{}]\ngroup_tag = {tag}\n{advertise}\n", listen.join(", "))
+                })
+                .collect::<String>()
+        };
+        let portals = self.portals.clone().unwrap_or_else(written);
         let text = format!(
-            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n{portals}[api]\nlisten = \"{api}\"\n\n{targets}\n",
+            "[node]\nid = \"test\"\nstate_dir = \"{}\"\n\n{portals}\n[api]\nlisten = \"{api}\"\n\n{targets}\n",
             state.display()
         );
         // Not in place: glint may be reading it.
@@ -302,6 +321,11 @@ impl Glint {
         self.general.omit_first_portal = omit;
     }
 
+    /// Use other `[[portal]]` sections from the next [`Glint::reconfigure`] on.
+    pub fn set_portals(&mut self, sections: &str) {
+        self.general.portals = Some(sections.to_owned());
+    }
+
     /// Put other targets (TOML from the first `[[target]]` on) into the configuration file and have it read again.
     pub fn reconfigure(&mut self, targets: &str) {
         self.general.write(targets);
@@ -374,7 +398,7 @@ impl Glint {
 }
 
 /// A free address on loopback.
-fn loopback() -> SocketAddr {
+pub fn loopback() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free_port()))
 }
 

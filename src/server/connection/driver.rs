@@ -44,6 +44,8 @@ pub(super) enum End {
     Stalled,
     /// It holds more data of incomplete commands than others while the node has too much of it.
     Hoarding,
+    /// A TLS client came to a portal without TLS.
+    TlsClient,
     /// The socket failed.
     Socket(io::Error),
 }
@@ -58,6 +60,7 @@ impl fmt::Display for End {
             End::PeerClosed => f.write_str("closed by the initiator"),
             End::Stalled => f.write_str("stalled"),
             End::Hoarding => f.write_str("hoarding"),
+            End::TlsClient => f.write_str("TLS"),
             End::Socket(error) => error.fmt(f),
         }
     }
@@ -332,6 +335,9 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         if !line.unheard {
             match line.wire.poll_read(cx) {
                 Poll::Ready(Ok(0)) => return Err(End::PeerClosed),
+                Poll::Ready(Ok(_)) if self.commands.session().is_none() && line.wire.holds_tls() => {
+                    return Err(End::TlsClient);
+                }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Err(End::Socket(error)),
                 Poll::Pending => {

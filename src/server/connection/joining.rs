@@ -3,6 +3,7 @@
 
 use super::driver::{Driver, End};
 use super::line::Line;
+use super::stream::Moving;
 use super::wire::Wire;
 use crate::server::node::Node;
 use crate::server::orders::Orders;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// A connection that has proved who it is and waits to be let into a session.
 pub(in crate::server) struct Candidate {
-    socket: std::net::TcpStream,
+    socket: Moving,
     input: BytesMut,
     connection: Connection,
     request: SessionRequest,

@@ -3,13 +3,16 @@
 mod clock;
 mod commands;
 mod driver;
+mod handshake;
 mod joining;
 mod line;
 mod report;
 mod session;
+mod stream;
 mod wire;
 
 use super::catalog::PortalView;
+use super::door::Door;
 use super::limits::Limits;
 use super::node::Node;
 use super::orders::{Dismissal, Orders};
@@ -38,7 +41,7 @@ pub(super) struct Accepted<S> {
     pub(super) socket: std::net::TcpStream,
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
-    pub(super) tag: u16,
+    pub(super) door: Arc<Door>,
     pub(super) enrolment: Enrolment,
     pub(super) limits: Arc<Limits>,
 }
@@ -46,7 +49,8 @@ pub(super) struct Accepted<S> {
 /// Serves a connection, and once it is logged in the others that join its session, to their end, and after that the commands to theirs.
 /// To be called inside the runtime that is to serve it.
 pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
-    let Accepted { node, socket, peer, local, tag, enrolment, limits } = accepted;
+    let Accepted { node, socket, peer, local, door, enrolment, limits } = accepted;
+    let began = Instant::now();
     let span = tracing::info_span!(
         "connection",
         %peer,
@@ -57,17 +61,28 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         Ok(socket) => socket,
         Err(error) => return span.in_scope(|| tracing::error!(%error, "cannot serve a connection")),
     };
-    let catalog: Arc<dyn Catalog> = Arc::new(PortalView { snapshot: Arc::clone(&node.catalog), tag, local });
     let config = node.connection_config.load_full();
+    let deadline = began.checked_add(config.login_timeout);
+    let stream = match handshake::open(socket, &door, &enrolment.orders, deadline).await {
+        Ok(stream) => stream,
+        Err(refused) => return report::refused(&node, &span, &refused),
+    };
+    let catalog: Arc<dyn Catalog> = Arc::new(PortalView {
+        snapshot: Arc::clone(&node.catalog),
+        tag: door.tag,
+        tls: door.tls.is_some(),
+        local,
+        peer: peer.ip(),
+    });
     let most_data_in = usize::try_from(config.max_command_bytes).unwrap_or(usize::MAX);
     let orders = Arc::clone(&enrolment.orders);
     let line =
-        Line { leg: Leg::FIRST, wire: Wire::new(socket), enrolment, unheard: false, span: span.clone() };
+        Line { leg: Leg::FIRST, wire: Wire::new(stream), enrolment, unheard: false, span: span.clone() };
     let mut driver = Driver {
         limits: Arc::clone(&limits),
         orders: Arc::clone(&orders),
         lines: vec![line],
-        connection: Connection::new(config, catalog, Instant::now()),
+        connection: Connection::new(config, catalog, began),
         commands: Commands::new(
             commands::execute::<S>,
             node.budget.ledger(limits.bytes_per_connection),

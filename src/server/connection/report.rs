@@ -1,7 +1,9 @@
 //! How a connection ended, for logs and metrics.
 
 use super::driver::{Driver, End};
+use super::handshake::Refused;
 use super::line::Line;
+use crate::server::node::Node;
 use crate::server::orders::Dismissal;
 use crate::telemetry::metrics::Metrics;
 use glint_target_core::login::LoginFailure;
@@ -46,6 +48,10 @@ fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<Str
         End::Dismissed(_) | End::Moves(..) | End::Reinstated | End::PeerClosed => return None,
         End::Stalled => "the initiator took no data for too long",
         End::Hoarding => "the initiator sent too much data of writes without completing them",
+        End::TlsClient => {
+            metrics.login_failed("tls");
+            "a TLS client came to a portal without TLS: have it connect to one with [portal.tls]"
+        }
         End::Socket(_) => "the connection broke",
         End::Closed(reason) => match reason {
             CloseReason::LogoutRequested | CloseReason::TargetReset | CloseReason::Driver => return None,
@@ -73,6 +79,22 @@ fn complaint<S: DeviceServer, F>(driver: &Driver<S, F>, end: &End) -> Option<Str
     Some(complaint.into())
 }
 
+/// Logs and counts a connection that came to nothing before PDUs could be exchanged.
+pub(super) fn refused<S>(node: &Node<S>, span: &tracing::Span, refused: &Refused) {
+    let _inside = span.enter();
+    if let Some(label) = refused.label() {
+        node.metrics.login_failed(label);
+    }
+    match refused.complaint() {
+        None => tracing::debug!(?refused, "connection ended before it was logged in"),
+        Some(complaint) => {
+            if let Some(held_back) = node.complaints.admit(Instant::now()) {
+                tracing::warn!(held_back, "{complaint}");
+            }
+        }
+    }
+}
+
 /// Counts a PDU that was rejected, by its reason code (RFC 7143 §11.17.1).
 pub(super) fn rejected(metrics: &Metrics, reason: u8) {
     metrics.pdu_error(match reason {
@@ -95,6 +117,13 @@ fn login_complaint<S: DeviceServer, F>(driver: &Driver<S, F>) -> Option<String> 
     }
     name_initiator(driver);
     let failure = driver.connection.login_failure();
+    if let Some(LoginFailure::Redirected { permanent }) = failure {
+        // As it should be, but as often as initiators like.
+        if let Some(held_back) = driver.node.complaints.admit(Instant::now()) {
+            tracing::info!(permanent, held_back, "initiator redirected");
+        }
+        return None;
+    }
     driver.node.metrics.login_failed(failure.map_or("other", label));
     Some(match failure {
         Some(failure) => format!("login failed: {failure}"),
@@ -122,7 +151,8 @@ fn label(failure: LoginFailure) -> &'static str {
         LoginFailure::TargetNotFound | LoginFailure::TargetRemoved => "no_such_target",
         LoginFailure::SessionDoesNotExist => "no_such_session",
         LoginFailure::TooManyConnections | LoginFailure::CannotIncludeInSession => "too_many_connections",
-        LoginFailure::TargetError
+        LoginFailure::Redirected { .. }
+        | LoginFailure::TargetError
         | LoginFailure::ServiceUnavailable
         | LoginFailure::OutOfResources
         | LoginFailure::Refused(..) => "other",

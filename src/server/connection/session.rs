@@ -78,7 +78,7 @@ impl<S: DeviceServer> Reach<S> {
         let catalog = node.catalog.load();
         let target = catalog
             .target(target)
-            .filter(|target| target.initiators.admits(&request.initiator_name))
+            .filter(|target| target.admits(&request.initiator_name, orders.peer(), request.portal_group_tag))
             .ok_or(Refusal::TargetRemoved)?;
         let nexus = Arc::new(Nexus {
             id: NexusId(node.next_nexus()),

@@ -1,13 +1,13 @@
 //! The socket of a connection: reading large, writing all that there is in one call, noticing a peer that takes nothing.
 
+use super::stream::{Moving, Stream};
 use bytes::{Buf, BytesMut};
 use glint_target_core::pdu::transmit::TransmitQueue;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::io::{poll_read_buf, poll_write_buf};
 
 /// Room that a read is given: the lesser for a connection that says little, so that thousands of them cost little.
@@ -16,9 +16,12 @@ const READ_MOST: usize = 256 << 10;
 /// What a peer may still send after our last words before we close on it.
 const LAST_READS: usize = 1 << 20;
 
+/// ContentType of the record that a TLS client begins with.
+pub(super) const TLS_HANDSHAKE: u8 = 22;
+
 /// A socket with its receive buffer.
 pub(super) struct Wire {
-    socket: TcpStream,
+    socket: Stream,
     pub(super) input: BytesMut,
     read_room: usize,
     /// Since when the peer has taken nothing of what there is to send.
@@ -26,18 +29,18 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(socket: TcpStream) -> Self {
+    pub(super) fn new(socket: Stream) -> Self {
         Self { socket, input: BytesMut::new(), read_room: READ_LEAST, stalled_since: None }
     }
 
     /// A socket that another runtime had, with what was read there.
-    pub(super) fn adopt(socket: std::net::TcpStream, input: BytesMut) -> io::Result<Self> {
-        Ok(Self { input, ..Self::new(TcpStream::from_std(socket)?) })
+    pub(super) fn adopt(socket: Moving, input: BytesMut) -> io::Result<Self> {
+        Ok(Self { input, ..Self::new(Stream::arrive(socket)?) })
     }
 
     /// The socket, for another runtime.
-    pub(super) fn into_socket(self) -> io::Result<std::net::TcpStream> {
-        self.socket.into_std()
+    pub(super) fn into_socket(self) -> io::Result<Moving> {
+        self.socket.leave()
     }
 
     /// Reads once; 0 when the peer has closed.
@@ -76,15 +79,31 @@ impl Wire {
                 Poll::Ready(Ok(_)) => progress = true,
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Pending => {
-                    if progress || self.stalled_since.is_none() {
-                        self.stalled_since = Some(now);
-                    }
+                    self.stalled(now, progress);
                     return Ok(progress);
                 }
             }
         }
-        self.stalled_since = None;
+        // TLS may hold encrypted bytes that the socket did not take.
+        match Pin::new(&mut self.socket).poll_flush(cx) {
+            Poll::Ready(flushed) => {
+                flushed?;
+                self.stalled_since = None;
+            }
+            Poll::Pending => self.stalled(now, progress),
+        }
         Ok(progress)
+    }
+
+    fn stalled(&mut self, now: Instant, progress: bool) {
+        if progress || self.stalled_since.is_none() {
+            self.stalled_since = Some(now);
+        }
+    }
+
+    /// Whether what has been read begins with a TLS handshake record (RFC 8446 §5.1); no PDU of an initiator does.
+    pub(super) fn holds_tls(&self) -> bool {
+        self.input.starts_with(&[TLS_HANDSHAKE, 3])
     }
 
     /// When the peer will have stalled for `patience`.

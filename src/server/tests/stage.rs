@@ -1,10 +1,13 @@
 //! A node with one target over a device that does what the test says.
 
-use crate::server::catalog::{PortalAddress, PortalGroup, ServedDevice, ServedTarget, Snapshot};
-use crate::server::{Limits, Listeners, Node, Workers};
+use crate::server::catalog::{
+    Access, PortalAddress, PortalGroup, ServedDevice, ServedTarget, Snapshot, Told,
+};
+use crate::server::door::Door;
+use crate::server::{Binding, Limits, Listeners, Node, Workers};
 use crate::telemetry::metrics::Metrics;
 use arc_swap::ArcSwap;
-use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
+use glint_target_core::login::catalog::{AuthPolicy, Whereabouts};
 use glint_target_core::login::parameters::Offer;
 use glint_target_core::lun::notice::{Listener, Notices};
 use glint_target_core::payload::Payload;
@@ -126,7 +129,11 @@ impl Stage {
         let _inside = runtime.enter();
         let mut listeners = Listeners::new(Arc::clone(&node), Workers::start(2).unwrap());
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        assert!(runtime.block_on(listeners.apply(&[(any, 1)])).is_empty());
+        assert!(
+            runtime
+                .block_on(listeners.apply(&[Binding { address: any, door: Door { tag: 1, tls: None } }]))
+                .is_empty()
+        );
         let address = listeners.bound(any).unwrap();
         let device = ScriptedDevice {
             gate: Arc::new(Semaphore::new(0)),
@@ -136,7 +143,8 @@ impl Stage {
         let target = ServedTarget {
             name: "iqn.2026-12.test:target".into(),
             alias: None,
-            initiators: InitiatorList::default(),
+            access: Access::default(),
+            whereabouts: Whereabouts::Here,
             auth: AuthPolicy::Open,
             device: Arc::new(ServedDevice {
                 server: device.clone(),
@@ -148,8 +156,7 @@ impl Stage {
         };
         let group = PortalGroup {
             tag: 1,
-            relative_port: 1,
-            addresses: vec![PortalAddress::Fixed(address.to_string())],
+            addresses: vec![PortalAddress { told: Told::Fixed(address.to_string()), tls: false }],
         };
         node.publish(Snapshot::new(vec![Arc::new(target)], vec![group], AuthPolicy::Open));
         listeners.accept();

@@ -66,19 +66,57 @@ impl InitiatorList {
     }
 }
 
-/// One target as login and SendTargets see it.
+/// Where initiators are sent to instead of being logged in (RFC 7143 §11.13.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redirect {
+    /// `host:port`, IPv6 in brackets, without a portal group tag (RFC 7143 §13.8).
+    pub address: Arc<str>,
+    /// Whether the target has moved for good, so that the initiator may forget this portal.
+    pub permanent: bool,
+}
+
+/// Where a target is served.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Here.
+    #[default]
+    Here,
+    /// It is about to move, here or away: its units are not open yet, or not closed. Initiators are to try again.
+    Moving,
+    /// Elsewhere.
+    Moved(Redirect),
+}
+
+/// One target as login and SendTargets see it on one connection.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct TargetEntry {
+    /// iSCSI name.
     pub name: Arc<str>,
+    /// TargetAlias.
     pub alias: Option<Arc<str>>,
     /// Tag of the portal group through which the asking connection came.
     pub portal_group_tag: u16,
+    /// RELATIVE TARGET PORT IDENTIFIER of that group's port.
     pub relative_port: u16,
-    /// Advertised addresses with their portal group tags: `host:port`, IPv6 in brackets.
+    /// Advertised addresses with their portal group tags: `host:port`, IPv6 in brackets. A target without any is not told of.
     pub addresses: Vec<(String, u16)>,
+    /// Who may log in.
     pub initiators: InitiatorList,
+    /// Whether the connection comes from a network that the target lets in; for others it does not exist.
+    pub lets_in_network: bool,
+    /// Whether it can be logged in to through the connection's portal group.
+    pub served_here: bool,
+    /// Where it is to be found.
+    pub whereabouts: Whereabouts,
+    /// What initiators have to prove.
     pub auth: AuthPolicy,
+}
+
+impl TargetEntry {
+    /// Whether an initiator of this name may know of the target.
+    pub fn admits(&self, initiator: &str) -> bool {
+        self.lets_in_network && self.initiators.admits(initiator)
+    }
 }
 
 /// The targets that a connection can reach through its portal: a snapshot, cheap to ask.

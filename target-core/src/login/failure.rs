@@ -8,6 +8,12 @@ use bytes::Bytes;
 /// Why a login fails. Never holds anything secret, so it may be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginFailure {
+    /// The target is to be found elsewhere.
+    #[error("the target is served elsewhere")]
+    Redirected {
+        /// For good.
+        permanent: bool,
+    },
     /// The initiator broke the rules of the login phase.
     #[error("initiator error: {0}")]
     Misbehaviour(#[from] Misbehaviour),
@@ -122,6 +128,8 @@ impl LoginFailure {
     /// Status-Class and Status-Detail (RFC 7143 §11.13.5).
     pub fn status(self) -> (u8, u8) {
         match self {
+            Self::Redirected { permanent: false } => (1, 0x01),
+            Self::Redirected { permanent: true } => (1, 0x02),
             Self::Misbehaviour(_) => (2, 0x00),
             Self::Authentication(_) => (2, 0x01),
             Self::NotAdmitted => (2, 0x02),

@@ -1,6 +1,6 @@
 //! The login phase as the target sees it (RFC 7143 §6.3): stages and the way from one to the next.
 
-use super::catalog::{AuthPolicy, Catalog, TargetEntry};
+use super::catalog::{AuthPolicy, Catalog, Redirect, TargetEntry, Whereabouts};
 use super::chap::{Chap, Entropy};
 use super::draft::AuthText;
 use super::failure::{AuthenticationFailure, LoginFailure, Misbehaviour};
@@ -45,6 +45,8 @@ pub struct Login {
     identity: Option<Identity>,
     stage: Stage,
     failure: Option<LoginFailure>,
+    /// Where the initiator is sent, when that is what the login fails with.
+    redirect: Option<Redirect>,
 }
 
 /// What identifies the connection: the same in all requests of a login (RFC 7143 §11.12).
@@ -101,6 +103,7 @@ impl Login {
             identity: None,
             stage: Stage::Opening,
             failure: None,
+            redirect: None,
         }
     }
 
@@ -153,7 +156,13 @@ impl Login {
     fn fail(&mut self, failure: LoginFailure, request: &LoginRequest) -> Step {
         self.stage = Stage::Over;
         self.failure = Some(failure);
-        Step::Fail(failure.answer(request))
+        let mut answer = failure.answer(request);
+        if let Some(redirect) = &self.redirect {
+            let mut text = Writer::default();
+            text.push("TargetAddress", &redirect.address);
+            answer.data = text.finish();
+        }
+        Step::Fail(answer)
     }
 
     fn advance(&mut self, request: &LoginRequest) -> Result<Step, LoginFailure> {
@@ -259,8 +268,20 @@ impl Login {
         }
         let name = draft.target_name.as_ref().ok_or(LoginFailure::MissingParameter("TargetName"))?;
         let target = self.catalog.target(name).ok_or(LoginFailure::TargetNotFound)?;
-        if !target.initiators.admits(initiator) {
+        if !target.admits(initiator) {
             return Err(LoginFailure::NotAdmitted);
+        }
+        if !target.served_here {
+            return Err(LoginFailure::TargetNotFound);
+        }
+        match &target.whereabouts {
+            Whereabouts::Here => {}
+            Whereabouts::Moving => return Err(LoginFailure::ServiceUnavailable),
+            Whereabouts::Moved(redirect) => {
+                // Before authentication: the secret may be the other place's alone.
+                self.redirect = Some(redirect.clone());
+                return Err(LoginFailure::Redirected { permanent: redirect.permanent });
+            }
         }
         Ok(Peer { policy: target.auth.clone(), target: Some(target) })
     }

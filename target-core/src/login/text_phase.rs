@@ -215,7 +215,8 @@ impl TextPhase {
     }
 
     fn tell(&self, target: &TargetEntry, answers: &mut Writer) {
-        if !target.initiators.admits(&self.initiator_name) {
+        // Without an address the initiator would take it to be where it asks (RFC 7143 appendix C).
+        if !target.admits(&self.initiator_name) || target.addresses.is_empty() {
             return;
         }
         answers.push("TargetName", &target.name);

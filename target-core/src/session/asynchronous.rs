@@ -31,7 +31,8 @@ impl FullFeature {
         if self.is_discovery() {
             return;
         }
-        let Some(leg) = self.members.iter().map(|member| member.leg).find(|leg| !self.is_leaving(*leg)) else {
+        let Some(leg) = self.members.iter().map(|member| member.leg).find(|leg| !self.is_leaving(*leg))
+        else {
             return;
         };
         let sense = render(sense, SenseFormat::Fixed);

@@ -1,6 +1,8 @@
 //! A catalog, and an initiator in a few words.
 
-use crate::login::catalog::{AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry};
+use crate::login::catalog::{
+    AuthPolicy, Catalog, ChapCredentials, InitiatorList, Secret, TargetEntry, Whereabouts,
+};
 use crate::login::parameters::Offer;
 use crate::login::{Login, Step};
 use crate::pdu::fields::{Isid, Serial};
@@ -43,6 +45,9 @@ impl Lab {
                 relative_port: 7,
                 addresses: vec![("192.0.2.1:3260".into(), 1), ("[2001:db8::1]:3260".into(), 3)],
                 initiators: InitiatorList(initiators.iter().map(|name| (*name).into()).collect()),
+                lets_in_network: true,
+                served_here: true,
+                whereabouts: Whereabouts::Here,
                 auth,
             })
         };
@@ -58,6 +63,15 @@ impl Lab {
 
     pub(super) fn with_discovery_auth() -> Self {
         Self { discovery: chap(None), ..Self::new() }
+    }
+
+    /// With one target changed.
+    pub(super) fn changed(name: &str, change: impl Fn(&mut TargetEntry)) -> Self {
+        let mut lab = Self::new();
+        for target in lab.targets.iter_mut().filter(|target| &*target.name == name) {
+            change(Arc::make_mut(target));
+        }
+        lab
     }
 
     pub(super) fn with_targets(count: usize) -> Self {

@@ -7,4 +7,5 @@ mod initiators;
 mod long_texts;
 mod negotiation;
 mod properties;
+mod reach;
 mod text_phase;

@@ -12,13 +12,13 @@ use crate::session::event::{SessionRequest, SessionType};
 use bytes::Bytes;
 use std::sync::Arc;
 
-struct Talk {
+pub(super) struct Talk {
     phase: TextPhase,
     parameters: Parameters,
 }
 
 impl Talk {
-    fn new(lab: Lab, initiator: &str, target: Option<&str>) -> Self {
+    pub(super) fn new(lab: Lab, initiator: &str, target: Option<&str>) -> Self {
         let session = SessionRequest {
             session_type: if target.is_some() { SessionType::Normal } else { SessionType::Discovery },
             initiator_name: initiator.into(),
@@ -46,7 +46,7 @@ impl Talk {
     }
 
     /// One request, one final answer.
-    fn ask(&mut self, said: &str) -> String {
+    pub(super) fn ask(&mut self, said: &str) -> String {
         let response = self.send(request(said)).expect("an answer");
         assert!(response.is_final && !response.continues);
         assert_eq!(response.target_transfer_tag, RESERVED_TAG);
@@ -68,7 +68,7 @@ fn request(said: &str) -> TextRequest {
     }
 }
 
-fn told(names: &[&str]) -> String {
+pub(super) fn told(names: &[&str]) -> String {
     let addresses = "TargetAddress=192.0.2.1:3260,1 TargetAddress=[2001:db8::1]:3260,3";
     names.iter().map(|name| format!("TargetName={name} {addresses}")).collect::<Vec<_>>().join(" ")
 }

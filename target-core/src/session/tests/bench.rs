@@ -1,6 +1,6 @@
 //! An initiator of few words, joined with a connection in virtual time.
 
-use crate::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry};
+use crate::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry, Whereabouts};
 use crate::login::parameters::{Digest, Offer};
 use crate::payload::Payload;
 use crate::pdu::fields::{Isid, RESERVED_TAG, Serial};
@@ -41,6 +41,9 @@ impl Catalog for Lab {
             relative_port: 1,
             addresses: vec![("192.0.2.1:3260".into(), 1)],
             initiators: InitiatorList::default(),
+            lets_in_network: true,
+            served_here: true,
+            whereabouts: Whereabouts::Here,
             auth: AuthPolicy::Open,
         })]
     }
