@@ -11,4 +11,5 @@ mod reads;
 mod small_talk;
 mod task_management;
 mod timers;
+mod whole_way;
 mod writes;
