@@ -71,9 +71,13 @@ mod write_atomic;
 mod write_same;
 
 #[cfg(test)]
+pub(crate) mod cdbs;
+#[cfg(test)]
 mod first_tests;
 #[cfg(test)]
 mod gates_tests;
+#[cfg(test)]
+mod input_tests;
 #[cfg(test)]
 mod inquiry_tests;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The table is well formed, REPORT SUPPORTED OPERATION CODES tells it, and no CDB whatever can do harm.
 
 use super::*;
+use crate::scsi::cdbs::cdb;
 use crate::scsi::row::{Handler, VARIABLE_LENGTH};
 use crate::scsi::sense::{SenseKey, Status};
 use crate::testing::{Bench, RamDevice, config, sense_of};
@@ -136,71 +137,6 @@ fn supported_task_management_functions() {
     let ask = |flags| bench.good(&[0xa3, 0x0d, flags, 0, 0, 0, 0, 0, 0, 64, 0, 0], &[]);
     assert_eq!(ask(0)[..], [0xde, 0x07, 0, 0]);
     assert_eq!(ask(0x80)[..], [0xde, 0x07, 0, 0x0c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-}
-
-/// Puts a range into a CDB.
-fn encode(layout: Layout, cdb: &mut [u8], lba: u64, blocks: u32) {
-    let (lba, blocks) = (lba.to_be_bytes(), blocks.to_be_bytes());
-    match layout {
-        Layout::None => {}
-        Layout::Six => {
-            cdb[1..4].copy_from_slice(&lba[5..]);
-            cdb[1] &= 0x1f;
-            cdb[4] = blocks[3];
-        }
-        Layout::Ten => {
-            cdb[2..6].copy_from_slice(&lba[4..]);
-            cdb[7..9].copy_from_slice(&blocks[2..]);
-        }
-        Layout::Twelve => {
-            cdb[2..6].copy_from_slice(&lba[4..]);
-            cdb[6..10].copy_from_slice(&blocks);
-        }
-        Layout::Sixteen => {
-            cdb[2..10].copy_from_slice(&lba);
-            cdb[10..14].copy_from_slice(&blocks);
-        }
-        Layout::Atomic => {
-            cdb[2..10].copy_from_slice(&lba);
-            cdb[12..14].copy_from_slice(&blocks[2..]);
-        }
-        Layout::CompareAndWrite => {
-            cdb[2..10].copy_from_slice(&lba);
-            cdb[13] = blocks[3];
-        }
-    }
-}
-
-/// CDBs that are mostly right: of a row, with a range that is mostly on the medium, sometimes cut or with any bit set.
-fn cdb() -> impl Strategy<Value = Vec<u8>> {
-    let lba = prop_oneof![6 => 0..40_u64, 1 => 500..514_u64, 1 => any::<u64>()];
-    let blocks = prop_oneof![6 => 0..9_u32, 1 => 0..600_u32, 1 => any::<u32>()];
-    let noise = prop::collection::vec(any::<u8>(), 32);
-    let mode_page = prop_oneof![Just(0x3f_u8), Just(0x08), Just(0x0a), any::<u8>()];
-    let row = (0..Rows::rows().count(), noise, lba, blocks, mode_page, 0..8_u8);
-    let fitting = row.prop_map(|(at, noise, lba, blocks, mode_page, kind)| {
-        let row = Rows::rows().nth(at).unwrap();
-        let mut cdb: Vec<u8> = row.usage.iter().zip(&noise).map(|(usage, noise)| usage & noise).collect();
-        encode(row.layout, &mut cdb, lba, blocks);
-        match row.opcode {
-            0x1a | 0x5a => cdb[2..4].copy_from_slice(&[mode_page, 0]),
-            0x15 | 0x55 | 0x42 if kind < 4 => cdb[row.usage.len() - 3..].fill(0),
-            _ => {}
-        }
-        cdb[0] = row.opcode;
-        for (at, byte) in cdb.iter_mut().enumerate() {
-            *byte |= ServiceAction::of(row.opcode).bits(at, row.service_action.unwrap_or(0));
-        }
-        if kind == 7 {
-            cdb[1 + noise[0] as usize % (row.usage.len() - 1)] |= noise[1];
-        }
-        cdb
-    });
-    prop_oneof![
-        8 => fitting.clone(),
-        1 => (fitting, 0..33_usize).prop_map(|(mut cdb, len)| { cdb.resize(len, 0); cdb }),
-        1 => prop::collection::vec(any::<u8>(), 0..40),
-    ]
 }
 
 proptest! {

@@ -16,4 +16,5 @@ mod small_talk;
 mod task_management;
 mod third_party;
 mod timers;
+mod whole_way;
 mod writes;
