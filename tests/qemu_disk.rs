@@ -1,6 +1,8 @@
 //! QEMU's iSCSI driver on a volume as a guest's disk has it: what a guest discards and zeroes reaches the volume, and QEMU sees which
 //! blocks have space.
 
+#![allow(clippy::expect_used)]
+
 use std::time::Duration;
 
 use glint_testkit::glint::{Builder, Glint};
@@ -14,8 +16,9 @@ const MIB: u64 = 1 << 20;
 fn qemu_io(url: &str, commands: &[&str]) {
     let mut arguments = vec!["--image-opts", "-t", "none"];
     commands.iter().for_each(|command| arguments.extend(["-c", command]));
-    let (portal, name) = url.strip_prefix("iscsi://").and_then(|rest| rest.split_once('/')).unwrap();
-    let (target, lun) = name.rsplit_once('/').unwrap();
+    let (portal, name) =
+        url.strip_prefix("iscsi://").and_then(|rest| rest.split_once('/')).expect("an iSCSI URL");
+    let (target, lun) = name.rsplit_once('/').expect("a unit's number");
     let options = format!(
         "driver=raw,discard=unmap,file.driver=iscsi,file.transport=tcp,file.portal={portal},file.target={target},file.lun={lun},\
          file.discard=unmap"
@@ -28,12 +31,13 @@ fn qemu_io(url: &str, commands: &[&str]) {
 /// Which ranges have data, as qemu-img tells.
 fn data_of(url: &str) -> Vec<(u64, u64)> {
     let map: serde_json::Value =
-        serde_json::from_str(&qemu_img(&["map", "--output=json", "-f", "raw", url])).unwrap();
-    let ranges = map.as_array().unwrap().iter();
-    let data = ranges.filter(|range| range["data"].as_bool().unwrap());
+        serde_json::from_str(&qemu_img(&["map", "--output=json", "-f", "raw", url])).expect("JSON");
+    let ranges = map.as_array().expect("an array").iter();
+    let data = ranges.filter(|range| range["data"].as_bool().expect("a flag"));
+    let number = |value: &serde_json::Value| value.as_u64().expect("a number");
     let mut merged: Vec<(u64, u64)> = Vec::new();
     for range in data {
-        let (start, length) = (range["start"].as_u64().unwrap(), range["length"].as_u64().unwrap());
+        let (start, length) = (number(&range["start"]), number(&range["length"]));
         match merged.last_mut() {
             Some((at, len)) if *at + *len == start => *len += length,
             _ => merged.push((start, length)),

@@ -19,7 +19,9 @@ fn test_and_set(lba: u64, old: u8, new: u8) -> ([u8; 16], Vec<u8>) {
 #[test]
 fn finds_out_what_is_accelerated() {
     let host = host();
-    assert_ne!(host.read(&[0x12, 0, 0, 0, 36, 0], 36)[5] & 0x30, 0x30, "ALUA is implicit or none");
+    let inquiry = host.read(&[0x12, 0, 0, 0, 36, 0], 36);
+    assert_ne!(inquiry[5] & 0x10, 0, "implicit ALUA");
+    assert_ne!(inquiry[5] & 0x08, 0, "third-party copy");
     assert!(host.vital(0x00)[4..].contains(&0x86), "extended INQUIRY data");
     assert_eq!(host.vital(0x86).len(), 64);
     let designators = host.vital(0x83);

@@ -39,13 +39,16 @@ fn decode(bytes: &[u8]) -> Sense {
         }
         other => panic!("response code {other:02x}"),
     };
+    // Fixed sense cannot tell zero from none.
+    let mut command_specific = if fields.u8(0) & 0x7f == 0x70 { fields.u32(8) } else { 0 };
     let mut rest = if fields.u8(0) == 0x72 { &bytes[8..] } else { &[] };
     while let [kind, length, ..] = *rest {
         match kind {
             0x00 => information = Some(Fields(rest).u64(4)),
             0x02 => specific = rest[4..7].to_vec(),
+            0x01 => command_specific = Fields(rest).u64(4) as u32,
             // Of third-party copies.
-            0x01 | 0x0c => {}
+            0x0c => {}
             _ => panic!("descriptor {kind:02x}"),
         }
         rest = &rest[2 + usize::from(length)..];
@@ -78,7 +81,8 @@ fn decode(bytes: &[u8]) -> Sense {
         SenseKey::Miscompare,
         SenseKey::Completed,
     ][usize::from(key)];
-    Sense { key, asc, information, specific }
+    let command_specific = (command_specific != 0).then_some(command_specific);
+    Sense { key, asc, information, command_specific, specific }
 }
 
 fn set_d_sense(bench: &Bench) {
