@@ -180,8 +180,9 @@ impl Connection {
 
     /// Whether the session comes to its end and takes no connection in any more.
     pub fn is_ending(&self) -> bool {
-        let is_logged_out = matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending);
-        is_logged_out || self.link.is_closing()
+        let is_over =
+            matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending || phase.is_asked_to_end);
+        is_over || self.link.is_closing()
     }
 
     /// The connection that the initiator knows by this CID.
@@ -253,7 +254,7 @@ impl Connection {
         }
         match &self.phase {
             Phase::Login(login) => login.next_timeout(),
-            Phase::FullFeature(phase) => phase.next_timeout(),
+            Phase::FullFeature(phase) => phase.next_timeout(&self.link),
         }
     }
 
@@ -281,6 +282,15 @@ impl Connection {
         match self.full_feature() {
             Some((phase, link)) => phase.request_logout(link, now, seconds),
             None => self.link.close(CloseReason::Driver),
+        }
+    }
+
+    /// Asks the initiator to log out of the session, on each of its connections, within `seconds`; after that they end. One that is not
+    /// logged in ends at once.
+    pub fn request_end(&mut self, now: Instant, seconds: u16) {
+        match self.full_feature() {
+            Some((phase, link)) => phase.request_end(link, now, seconds),
+            None => self.link.close_all(CloseReason::Driver),
         }
     }
 

@@ -7,6 +7,7 @@ use super::fence::Fence;
 use super::gaps::Gaps;
 use super::keepalive::Alarm;
 use super::link::{Line, Link};
+use super::logout::Leaving;
 use super::members::Member;
 use super::ordering::Ordering;
 use super::task_management::WaitingManagement;
@@ -44,8 +45,11 @@ pub(super) struct FullFeature {
     departed: VecDeque<u32>,
     pub(super) gaps: Gaps,
     pub(super) fences: Vec<Fence>,
+    pub(super) leaving: Vec<Leaving>,
     /// The initiator logs the whole session out.
     pub(super) is_ending: bool,
+    /// It was asked to.
+    pub(super) is_asked_to_end: bool,
 }
 
 /// A PDU with its header, which a Reject gives back.
@@ -104,7 +108,9 @@ impl FullFeature {
             departed: VecDeque::new(),
             gaps: Gaps::new(&session.parameters, &config),
             fences: Vec::new(),
+            leaving: Vec::new(),
             is_ending: false,
+            is_asked_to_end: false,
             config,
             session,
         }
@@ -375,23 +381,23 @@ impl FullFeature {
         }
     }
 
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let timers = |member: &Member| [member.keepalive.next_timeout(), member.farewell.next_timeout()];
-        self.members
-            .iter()
-            .flat_map(timers)
-            .chain([self.gaps.next_timeout(), self.next_fence()])
+    pub(super) fn next_timeout(&self, link: &Link) -> Option<Instant> {
+        // For one that is to be closed nothing is done any more, when it is due or later.
+        let open = self.members.iter().filter(|it| link.line(it.leg).is_some_and(|line| !line.is_closing()));
+        open.map(|member| member.keepalive.next_timeout())
+            .chain([self.gaps.next_timeout(), self.next_fence(), self.next_logout_timeout(link)])
             .flatten()
             .min()
     }
 
     pub(super) fn handle_timeout(&mut self, link: &mut Link, now: Instant) {
         if self.gaps.next_timeout().is_some_and(|due| due <= now) {
+            self.announce_end_everywhere(link, Ending::Session);
             return link.close_all(CloseReason::CommandsLost);
         }
         self.lower_fences_of_old(link, now);
-        let legs: Vec<_> = self.members.iter().map(|member| member.leg).collect();
-        for leg in legs {
+        self.logout_timeouts(link, now);
+        for leg in self.legs() {
             self.member_timeout(link, now, leg);
         }
     }
@@ -401,7 +407,6 @@ impl FullFeature {
             return;
         }
         link.turn_to(leg);
-        self.logout_timeout(link, now);
         // An initiator that waits for us, or that has yet to read what we said, is not to be blamed for its silence; and while commands
         // run, the driver may have stopped reading.
         let waits =

@@ -137,6 +137,21 @@ fn commands_are_waited_for(keys: &str, seconds: u64) {
     assert_eq!(group.lead.now - began, Duration::from_secs(seconds));
 }
 
+/// A function that waits for lost commands would wait for ever as well.
+#[test]
+fn functions_do_not_wait_for_ever_for_commands_that_were_lost() {
+    let mut group = Group::of(2);
+    let _lost = group.lead.command();
+    let reset = group.lead.management(5);
+    group.send(A, reset);
+    group.silence();
+    group.part(B);
+    group.silence();
+    assert_eq!(group.lead.sleep(), Duration::from_secs(22));
+    assert_eq!(group.closed(), (A, CloseReason::CommandsLost));
+    assert!(matches!(group.only(A), TargetPdu::AsyncMessage(message) if message.event == 3));
+}
+
 #[test]
 fn a_gap_that_is_filled_in_time_does_no_harm() {
     let mut group = Group::of(2);
