@@ -1,7 +1,8 @@
 //! Connections that ask to join a session (RFC 7143 §6.3.1, §6.3.4). They log in on a task of their own; at the end of that the socket
 //! moves to the task of the session, so that nothing of a session is ever shared between threads.
 
-use super::driver::{Driver, End};
+use super::driver::Driver;
+use super::end::End;
 use super::line::Line;
 use super::stream::Moving;
 use super::wire::Wire;

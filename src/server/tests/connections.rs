@@ -3,6 +3,7 @@
 use super::initiator::{Initiator, PATIENCE};
 use super::stage::{Happened, READ, Stage, TEST_UNIT_READY, WAIT};
 use super::{GOOD, Limits};
+use crate::server::catalog::Snapshot;
 use glint_target_core::pdu::target::{LoginResponse, TargetPdu};
 use std::time::Duration;
 
@@ -281,6 +282,33 @@ fn cut_reaches_all_connections() {
     session.legs.remove(0);
     stage.until("it is gone", |stage| connections(stage) == Some(2.0));
     stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, stage.node.cut()).await }).unwrap();
-    session.legs.iter_mut().for_each(Initiator::expect_close);
+    for leg in &mut session.legs {
+        assert!(matches!(leg.receive(), Some(TargetPdu::AsyncMessage(message)) if message.event == 3));
+        leg.expect_close();
+    }
     assert_eq!(stage.log().last(), Some(&Happened::Lost(1)));
+}
+
+/// Another in its place would keep a target that is served no longer.
+#[test]
+fn a_target_that_goes_asks_all_connections_to_log_out() {
+    let stage = Stage::new(Limits::default());
+    let mut session = Session::of(&stage, 3);
+    session.legs.remove(0);
+    stage.until("it is gone", |stage| connections(stage) == Some(2.0));
+    let mut late = session.newcomer(&stage, 5);
+    assert!(late.negotiate_on(1));
+    let ended = stage.node.publish(Snapshot::empty());
+    for leg in &mut session.legs {
+        assert!(matches!(leg.receive(), Some(TargetPdu::AsyncMessage(message)) if message.event == 1));
+    }
+    let answer = late.login(1);
+    assert_ne!(answer.status_class, 0);
+    for leg in 0..2 {
+        let cid = session.legs[leg].cid;
+        session.on(leg, |it| it.log_out(1, cid));
+        session.legs[leg].expect_close();
+    }
+    let all_ended = futures_util::future::join_all(ended.iter().map(|ended| ended.cancelled()));
+    stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, all_ended).await }).unwrap();
 }
