@@ -428,7 +428,7 @@ impl FullFeature {
 
     /// Asks the initiator for a sign of life on the connection at hand.
     pub(super) fn ping(&mut self, link: &mut Link, now: Instant) {
-        if let Some(tag) = self.member_mut(link.leg()).and_then(|member| member.keepalive.ask(now)) {
+        if let Some(tag) = self.member_mut(link.leg()).map(|member| member.keepalive.ask(now)) {
             self.send_ping(link, tag);
         }
     }

@@ -245,6 +245,30 @@ fn the_answer_to_a_function_comes_after_the_statuses_of_other_connections() {
     group.silence();
 }
 
+/// The answer to an older question may have been sent before what is to be acknowledged had come.
+#[test]
+fn a_fence_asks_though_an_answer_is_awaited_already() {
+    let mut group = Group::of(2);
+    group.lead.now += std::time::Duration::from_secs(30);
+    group.lead.connection.handle_timeout(group.lead.now);
+    assert!(matches!(group.only(A), TargetPdu::NopIn(_)));
+    group.heard(B);
+    let old = group.lead.nop(b"");
+    let command = group.lead.command();
+    let reset = group.lead.management(5);
+    // In one go, so that nothing has been heard of A between the question and the command's status.
+    group.send(B, command);
+    let (id, _) = group.executed();
+    group.complete(id);
+    group.heard(B);
+    group.send(B, reset);
+    let (function, _) = group.lead.manage();
+    group.managed(function);
+    assert!(matches!(group.only(A), TargetPdu::NopIn(_)), "asked again");
+    group.send(A, old);
+    assert_eq!(group.heard(B), []);
+}
+
 #[test]
 fn a_fence_falls_with_the_connection_that_it_waits_for() {
     let mut group = fenced();
