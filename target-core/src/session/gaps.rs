@@ -43,7 +43,9 @@ impl FullFeature {
         }
         // Functions that wait for them have no place in the window.
         let is_any_waiting = self.window.has_early() || !self.waiting_management.is_empty();
-        let missing = is_any_waiting.then_some(self.window.expected());
+        // A connection that takes the place of the last begins after the gap.
+        let is_anyone_there = !self.members.is_empty();
+        let missing = (is_any_waiting && is_anyone_there).then_some(self.window.expected());
         if self.gaps.waiting.map(|(missing, _)| missing) != missing {
             let until = now.checked_add(self.gaps.patience);
             self.gaps.waiting = missing.zip(until);

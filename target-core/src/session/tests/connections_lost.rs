@@ -152,6 +152,19 @@ fn functions_do_not_wait_for_ever_for_commands_that_were_lost() {
     assert!(matches!(group.only(A), TargetPdu::AsyncMessage(message) if message.event == 3));
 }
 
+/// While nobody is there whom it could end, it is not to wake the driver again and again.
+#[test]
+fn a_gap_matters_to_nobody_when_all_have_gone() {
+    let mut group = Group::of(2);
+    let (_lost, missing) = (group.lead.command(), group.lead.command());
+    group.part(B);
+    let abort = group.lead.abort(&missing);
+    group.send(A, abort);
+    assert!(matches!(group.only(A), TargetPdu::TaskManagement(_)));
+    group.part(A);
+    assert_eq!(group.lead.connection.next_timeout(), None);
+}
+
 #[test]
 fn a_gap_that_is_filled_in_time_does_no_harm() {
     let mut group = Group::of(2);
