@@ -360,6 +360,19 @@ fn what_an_abort_meets_waiting_has_no_effect() {
 }
 
 #[test]
+fn what_was_refused_is_not_what_the_next_start_finds() {
+    let (bench, memory) = with_memory();
+    const APTPL: u8 = 1;
+    assert_eq!(run(&bench, &bench.nexus, out(0, 0, 0, 1, APTPL)), Status::Good);
+    let before = memory.document(Document::Reservations);
+    *memory.slips.lock().unwrap() = 1;
+    let (cdb, list) = out(3, 0, 1, 0, 0);
+    bench.fails(&cdb, &list, SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE);
+    assert_eq!(memory.document(Document::Reservations), before);
+    assert_eq!(run(&bench, &bench.nexus, out(1, EXCLUSIVE, 1, 0, 0)), Status::Good);
+}
+
+#[test]
 fn nothing_is_written_that_need_not_be() {
     let (bench, memory) = with_memory();
     *memory.error.lock().unwrap() = Some(MemoryError::Store("told to fail".into()));

@@ -68,9 +68,13 @@ impl Turn<'_> {
             return Ok(());
         }
         self.reservations.lock().notebook.in_doubt = true;
-        memory.keep(Document::Reservations, document::encode(&lasting, &unknown)).await?;
-        self.reservations.lock().notebook.in_doubt = false;
-        Ok(())
+        let keep = |state: &State| memory.keep(Document::Reservations, document::encode(state, &unknown));
+        let kept = keep(&lasting).await;
+        // What was refused must not be what the next start finds.
+        if kept.is_ok() || keep(&current.after_power_loss()).await.is_ok() {
+            self.reservations.lock().notebook.in_doubt = false;
+        }
+        kept
     }
 
     /// Puts a change in force. Those whom it concerns are told first: no command may run past a reservation that is gone without having
