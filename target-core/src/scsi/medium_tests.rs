@@ -3,6 +3,7 @@
 use super::asc;
 use super::sense::{Asc, SenseKey, Status};
 use crate::device::DeviceError;
+use crate::lun::lanes::LANES;
 use crate::scsi::command::{DeviceServer, Outcome};
 use crate::testing::{Bench, RamDevice, config, finish, poll, sense_of};
 use std::pin::pin;
@@ -169,6 +170,32 @@ fn verify_holds_little_memory_however_much_the_device_reads_at_a_time() {
     assert_eq!(calls(&bench), ["read 0 1048576", "read 1048576 1024"]);
     bench.good(&sixteen(0x8f, 0x02, 1, 2048), &[0; 1 << 20]);
     assert_eq!(calls(&bench), ["read 512 1048576"]);
+}
+
+#[test]
+fn few_commands_without_data_have_much_in_memory_at_a_time() {
+    let mut device = RamDevice::new(1 << 20);
+    device.capabilities.max_transfer = 1 << 20;
+    let bench = Bench::with(config(512), device);
+    let cdbs = [sixteen(0x8f, 0, 0, 1024), sixteen(0x8f, 0x06, 0, 1024), sixteen(0x8f, 0, 0, 128)];
+    let sent: Vec<_> = cdbs.iter().cycle().take(60).collect();
+    bench.device().hold(true);
+    let run = |cdb: &&[u8; 16]| {
+        let command = Bench::command(&cdb[..], &[0; 512]);
+        Box::pin(bench.target.execute(&bench.nexus, command))
+    };
+    let mut running: Vec<_> = sent.iter().map(run).collect();
+    running.iter_mut().for_each(|command| assert!(poll(command.as_mut()).is_pending()));
+    let large = calls(&bench).iter().filter(|call| *call == "read 0 524288").count();
+    assert_eq!(large, LANES);
+    // One that is given up lets others go on.
+    drop(running.remove(0));
+    running.iter_mut().for_each(|command| assert!(poll(command.as_mut()).is_pending()));
+    bench.device().hold(false);
+    for command in running {
+        let Outcome::Done(response) = finish(command) else { panic!("aborted") };
+        assert_eq!(response.status, Status::Good);
+    }
 }
 
 #[test]
