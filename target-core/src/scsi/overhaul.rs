@@ -11,7 +11,7 @@ use super::{asc, blocks, sanitize};
 use crate::device::BlockDevice;
 use crate::lun::background::Job;
 use crate::lun::condition::State;
-use crate::lun::memory::{Document, MemoryError};
+use crate::lun::memory::{Document, MemoryError, replace};
 use crate::lun::unit::LogicalUnit;
 use bytes::Bytes;
 use std::future::{Future, poll_fn};
@@ -197,21 +197,15 @@ fn parse(record: &[u8]) -> Option<(State, &[u8], &[u8])> {
 /// Remembers what is about to begin. Where that fails, all is as it was before; unless it cannot be told which of the two the next start
 /// will find: then the medium counts as failed, for that start may well erase what is written until then.
 async fn announce<D: BlockDevice>(unit: &LogicalUnit<D>, record: Bytes, failed: State) -> Result<(), Fault> {
+    let Some(memory) = unit.memory() else { return Ok(()) };
     let before = recalled(unit).await.map_err(not_remembered)?;
     // Also when this is dropped half-way.
     let mut doubt = Doubt { unit, behind: Some(failed) };
-    let remembered = remember(unit, record).await;
-    let is_clear = match remembered {
-        Ok(()) => true,
-        Err(_) => {
-            remember(unit, before.clone()).await.is_ok()
-                || recalled(unit).await.is_ok_and(|found| found == before)
-        }
-    };
-    if is_clear {
+    let kept = replace(&**memory, Document::MediumCondition, record, || before).await;
+    if !kept.as_ref().is_err_and(|failure| failure.in_doubt) {
         doubt.behind = None;
     }
-    remembered
+    kept.map_err(|failure| not_remembered(failure.error))
 }
 
 /// Puts the medium into a state, if any, when nobody knows what is remembered.
