@@ -113,6 +113,7 @@ impl Driver {
             sense: sense.into(),
             sense_value: failed.then_some(Sense::new(SenseKey::MediumError, Asc(0x11, 0x00))),
             data_in,
+            data_in_beyond: 0,
             data_out_wanted: command.data_out.len() as u64,
         };
         connection.complete(now, id, Outcome::Done(response));

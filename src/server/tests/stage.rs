@@ -73,6 +73,7 @@ impl DeviceServer for ScriptedDevice {
             sense: Default::default(),
             sense_value: None,
             data_in,
+            data_in_beyond: 0,
             data_out_wanted: 0,
         })
     }

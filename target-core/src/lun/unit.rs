@@ -10,6 +10,7 @@ use super::copy::operations::Operations;
 use super::copy::watch::Watches;
 use super::identifying::Identifying;
 use super::identity::Identity;
+use super::lanes::Lanes;
 use super::medium::Medium;
 use super::memory::{Document, MemoryError, UnitMemory};
 use super::priorities::Priorities;
@@ -51,6 +52,7 @@ pub struct LogicalUnit<D> {
     reservations: Reservations,
     modes: ModeCell,
     buffers: Buffers,
+    lanes: Lanes,
     clock: DeviceClock,
     identifying: Identifying,
     priorities: Priorities,
@@ -78,6 +80,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             reservations: Reservations::default(),
             modes,
             buffers: Buffers::default(),
+            lanes: Lanes::default(),
             clock: DeviceClock::default(),
             identifying: Identifying::default(),
             priorities: Priorities::default(),
@@ -198,6 +201,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// The buffers of WRITE BUFFER.
     pub fn buffers(&self) -> &Buffers {
         &self.buffers
+    }
+
+    /// Lanes for large reads that no transport counts.
+    pub fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     /// The time.

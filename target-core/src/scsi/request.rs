@@ -124,6 +124,8 @@ pub(super) async fn yield_now() {
 pub struct Reply {
     /// Data-in, not yet cut to the allocation length.
     pub data_in: Payload,
+    /// Bytes beyond it that were not fetched, as the initiator has no room for them.
+    pub beyond: u64,
 }
 
 impl Reply {
@@ -134,6 +136,20 @@ impl Reply {
 
     /// With data.
     pub fn data(data_in: impl Into<Payload>) -> Self {
-        Self { data_in: data_in.into() }
+        Self { data_in: data_in.into(), beyond: 0 }
+    }
+
+    /// Parameter data, cut to the allocation length and to the room that the initiator has. What is left of a longer list is copied: it
+    /// may wait long to be sent, and would keep all of the list in memory.
+    #[must_use]
+    pub fn cut(self, allocation_length: u64, room: u32) -> Self {
+        let whole = self.data_in.len() as u64;
+        let told = whole.min(allocation_length);
+        let sent = told.min(u64::from(room));
+        if sent == whole {
+            return self;
+        }
+        let data_in = Bytes::copy_from_slice(&self.data_in.slice(0, sent as usize).to_bytes());
+        Self { data_in: data_in.into(), beyond: self.beyond + told - sent }
     }
 }
