@@ -20,4 +20,8 @@ mod transfer;
 #[cfg(test)]
 mod copy_tests;
 #[cfg(test)]
+mod course_tests;
+#[cfg(test)]
+mod lab;
+#[cfg(test)]
 mod token_tests;
