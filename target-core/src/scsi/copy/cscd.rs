@@ -37,10 +37,7 @@ impl Cscd {
             let sense = Sense::illegal(asc::UNSUPPORTED_TARGET_DESCRIPTOR_TYPE_CODE);
             return Err(sense.pointing(pointer(at as u16)));
         }
-        // LU ID TYPE: SPC-3 knows no other here but zero, SPC-4 ignores it.
-        if fields.u8(1) & 0xc0 != 0 {
-            return Err(fault(1));
-        }
+        // LU ID TYPE is ignored here (SPC-4 6.4.5.2).
         let length = usize::from(fields.u8(7));
         let designator =
             bytes.get(8..8 + DESIGNATOR).and_then(|field| field.get(..length)).ok_or(fault(7))?;
