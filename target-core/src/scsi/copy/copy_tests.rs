@@ -181,14 +181,18 @@ fn units_that_do_not_take_it() {
         lab.fails(A, &extended_copy(&list), &list, CopyAborted, asc::THIRD_PARTY_DEVICE_FAILURE)
     };
     // SWP of the Control mode page.
-    let page = |swp: u8| [0, 0, 0, 0, 0x0a, 10, 0, 0, swp, 0, 0, 0, 0, 0, 0, 0];
+    let mut page = lab.good(B, &[0x1a, 0x08, 0x0a, 0, 0xff, 0], &[]);
+    page[..4].fill(0);
+    page[4] &= 0x3f;
+    page[8] |= 0x08;
     let select = [0x15, 0x10, 0, 0, 16, 0];
-    lab.good(B, &select, &page(0x08));
+    lab.good(B, &select, &page);
     let sense = copy().sense_value.unwrap();
     assert_eq!((sense.command_specific, sense.information), (Some(0), None));
     let pointer = SenseSpecific::Field { in_cdb: false, byte: 48, bit: None };
     assert_eq!(sense.specific, Some(pointer), "the destination's descriptor");
-    lab.good(B, &select, &page(0));
+    page[8] &= !0x08;
+    lab.good(B, &select, &page);
     *lab.units[A].device().error.lock().unwrap() = Some(DeviceError::Medium);
     let response = copy();
     assert_eq!(response.sense[15..18], [0x80, 0, 16], "the source's descriptor");
@@ -247,7 +251,6 @@ fn lists_that_are_wrong() {
         ("far more than there is", with(8, &[0xff; 4]), IllegalRequest, length),
         ("too long together", with(12, &[0xff; 4]), IllegalRequest, length),
         ("another type", with(cscd, &[0xe0]), IllegalRequest, asc::UNSUPPORTED_TARGET_DESCRIPTOR_TYPE_CODE),
-        ("LU ID TYPE", with(cscd + 1, &[0xc0]), IllegalRequest, parameters),
         ("too long a designator", with(cscd + 7, &[21]), IllegalRequest, parameters),
         ("stream", with(second, &[0x03]), IllegalRequest, asc::UNSUPPORTED_SEGMENT_DESCRIPTOR_TYPE_CODE),
         ("descriptor length", with(second + 3, &[23]), IllegalRequest, parameters),
@@ -275,10 +278,11 @@ fn lists_that_are_wrong() {
     lab.fails(A, &extended_copy(&good), &good[..good.len() - 1], IllegalRequest, length);
     lab.good(A, &extended_copy(&[]), &[]);
     assert_eq!(lab.data(B), before);
-    // The same list is good, and so is one without a block length, and one by EUI-64.
+    // The same list is good, and so is one without a block length, one with a LU ID TYPE, and one by EUI-64.
     lab.good(A, &extended_copy(&good), &good);
-    let list = with(cscd + 29, &[0, 0, 0]);
-    lab.good(A, &extended_copy(&list), &list);
+    for list in [with(cscd + 29, &[0, 0, 0]), with(cscd + 1, &[0xc0])] {
+        lab.good(A, &extended_copy(&list), &list);
+    }
     let mut list = with(cscd + 5, &[2]);
     list[cscd + 8..cscd + 16].copy_from_slice(&lab.units[A].config().identity.eui64());
     lab.good(A, &extended_copy(&list), &list);

@@ -146,9 +146,9 @@ fn a_unit_that_is_closed_ends_copies_in_the_background() {
         let lab = Lab::new();
         let list = lid4(1, true, &[lab.cscd(A), lab.cscd(B)], &[from_to(0, 0, 20_000)]);
         lab.good(A, &extended_copy_4(&list), &list);
-        lab.crew.step();
         lab.units[B].device().hold(true);
-        lab.crew.step();
+        (0..20).for_each(|_| _ = lab.crew.step());
+        assert!(!lab.units[B].tasks().is_empty(), "something is being written");
         let removed = lab.targets[0].remove_unit(place(unit).1).unwrap();
         let mut settled = pin!(removed.settled());
         assert!(poll(settled.as_mut()).is_pending());

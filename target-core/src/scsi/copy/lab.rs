@@ -88,7 +88,7 @@ impl Lab {
     }
 
     /// Takes all unit attentions of initiator 1.
-    fn settle(&self) {
+    pub fn settle(&self) {
         for unit in [A, B, C, D] {
             let mut tries = 0..10;
             while tries.next().is_some() && self.run(unit, &[0; 6], &[]).status != Status::Good {}
@@ -100,7 +100,7 @@ impl Lab {
         let mut data = self.units[unit].device().data.lock().unwrap();
         for (at, sector) in data.chunks_exact_mut(512).enumerate() {
             let word = (at as u32).wrapping_mul(0x9e37_79b9) ^ seed.wrapping_mul(0x85eb_ca6b);
-            sector.chunks_exact_mut(4).for_each(|place| place.copy_from_slice(&word.to_be_bytes()));
+            sector.copy_from_slice(&word.to_be_bytes().repeat(128));
         }
     }
 

@@ -217,6 +217,7 @@ fn tokens_end_by_time_or_when_told() {
     assert_eq!(write(&lab, B, 0, &token, &[(0, 8)]), None);
     // A unit that is gone.
     lab.targets[0].remove_unit(0);
+    lab.settle();
     let gone = Some((CopyAborted, asc::COPY_TARGET_DEVICE_NOT_REACHABLE));
     assert_eq!(write(&lab, B, 0, &token, &[(0, 8)]), gone);
 }
