@@ -1,4 +1,3 @@
-use super::*;
 use crate::testing::{Bench, RamDevice, config};
 use std::collections::BTreeMap;
 

@@ -8,25 +8,10 @@ use crate::scsi::command::{
 };
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{SenseKey, Status};
-use crate::testing::{finish, poll, sense_of};
+use crate::testing::{finish, poll};
 use proptest::prelude::*;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-
-fn a_to_b(lab: &Lab) -> Vec<u8> {
-    lid1(0, 0x18, &[lab.cscd(A), lab.cscd(B)], &[from_to(0, 0, 20_000)])
-}
-
-fn ended(outcome: Poll<Outcome>) -> Option<(SenseKey, crate::scsi::sense::Asc)> {
-    match outcome {
-        Poll::Ready(Outcome::Done(response)) => sense_of(&response),
-        other => panic!("{other:?}"),
-    }
-}
-
-fn step(running: &mut Pin<&mut (impl Future<Output = Outcome> + ?Sized)>) -> Poll<Outcome> {
-    (0..50).map(|_| poll(running.as_mut())).find(Poll::is_ready).unwrap_or(Poll::Pending)
-}
 
 #[test]
 fn an_abort_waits_for_what_is_under_way_and_nothing_follows() {

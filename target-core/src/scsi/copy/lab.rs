@@ -9,9 +9,11 @@ use crate::scsi::command::{
 };
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{Asc, SenseKey, Status};
-use crate::testing::{Crew, RamDevice, config, finish, sense_of};
+use crate::testing::{Crew, RamDevice, config, finish, poll, sense_of};
 use std::cell::Cell;
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// Bytes of every unit.
@@ -177,6 +179,24 @@ pub fn nexus(id: u64, initiator: u8, target: usize, proofs: &[u64]) -> Arc<Nexus
         relative_port: 1,
         proofs: proofs.to_vec(),
     })
+}
+
+/// Most of A to B, whose result nobody can ask for.
+pub fn a_to_b(lab: &Lab) -> Vec<u8> {
+    lid1(0, 0x18, &[lab.cscd(A), lab.cscd(B)], &[from_to(0, 0, 20_000)])
+}
+
+/// Polls often enough for all that does not wait for anybody.
+pub fn step(running: &mut Pin<&mut (impl Future<Output = Outcome> + ?Sized)>) -> Poll<Outcome> {
+    (0..500).map(|_| poll(running.as_mut())).find(Poll::is_ready).unwrap_or(Poll::Pending)
+}
+
+/// The sense data of a command that has ended.
+pub fn ended(outcome: Poll<Outcome>) -> Option<(SenseKey, Asc)> {
+    match outcome {
+        Poll::Ready(Outcome::Done(response)) => sense_of(&response),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A block to block segment.

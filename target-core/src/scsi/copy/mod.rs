@@ -22,6 +22,8 @@ mod copy_tests;
 #[cfg(test)]
 mod course_tests;
 #[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
 mod lab;
 #[cfg(test)]
 mod token_tests;
