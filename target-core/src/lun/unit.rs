@@ -4,6 +4,7 @@ use super::alua::{AccessCell, AccessState, Change};
 use super::attention::Attentions;
 use super::background::{Background, Spawner};
 use super::buffers::Buffers;
+use super::claim::Claim;
 use super::clock::{DeviceClock, HostClock};
 use super::condition::Condition;
 use super::copy::operations::Operations;
@@ -262,8 +263,9 @@ impl<D: BlockDevice> LogicalUnit<D> {
         }
     }
 
-    /// The size of the device has changed: tells every nexus.
+    /// The size of the device has changed: tells every nexus. Blocks that were cut off are not what they were when they come back.
     pub fn capacity_changed(&self) {
+        self.watches.touch(&Claim::Exclusive(self.capacity()..u64::MAX));
         self.attentions.raise(asc::CAPACITY_DATA_HAS_CHANGED);
     }
 

@@ -72,6 +72,10 @@ impl<D: BlockDevice> Work<D> for Plan {
             let unit = &order.own.unit;
             for _ in 0..ATTEMPTS {
                 let watch = unit.watches().begin(self.ranges.clone());
+                // Looked at again, for a unit may have been cut short before the watch began.
+                if let Some(beyond) = self.ranges.iter().find(|range| range.end > unit.capacity()) {
+                    return Err(Sense::out_of_range(beyond.start.max(unit.capacity())).into());
+                }
                 for range in &self.ranges {
                     let claim = Claim::Exclusive(range.clone());
                     unit.tasks().enter_step(order.own.nexus.id, claim).started().await;
