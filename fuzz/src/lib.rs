@@ -14,6 +14,7 @@ mod pdu;
 mod program;
 
 pub use commands::commands;
+pub use commands::report;
 pub use connection::connection;
 pub use login::login;
 pub use pdu::pdu;

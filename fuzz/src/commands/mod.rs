@@ -2,6 +2,7 @@
 //! that fails and waits, as the input says.
 
 mod device;
+pub mod report;
 
 use crate::program::Program;
 use device::Device;
@@ -17,8 +18,9 @@ use glint_target_core::scsi::command::{
 use glint_target_core::scsi::fields::Fields;
 use glint_target_core::scsi::lun_address::LunAddress;
 use glint_target_core::scsi::row::{Data, Handler, Row, ServiceAction};
-use glint_target_core::scsi::sense::Status;
+use glint_target_core::scsi::sense::{Sense, Status};
 use glint_target_core::scsi::table::Table;
+use report::{End, Report};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,18 +39,23 @@ type Target = TargetDevice<Device>;
 
 /// Takes: one byte of configuration, then operations of one byte each with their arguments.
 ///
-/// Returns how many commands ended with GOOD.
-pub fn commands(data: &[u8]) -> usize {
+/// Returns what became of them.
+pub fn commands(data: &[u8]) -> Report {
     let mut program = Program::new(&data[..data.len().min(MOST_INPUT)]);
     let target = target(program.byte());
-    let mut bench =
-        Bench { target: &target, nexuses: Vec::new(), running: Vec::new(), next_nexus: 1, good: 0 };
+    let mut bench = Bench {
+        target: &target,
+        nexuses: Vec::new(),
+        running: Vec::new(),
+        next_nexus: 1,
+        report: Report::default(),
+    };
     bench.login(0);
     while !program.is_over() {
         bench.step(&mut program);
     }
     bench.finish();
-    bench.good
+    bench.report
 }
 
 /// Two units: one of 512 byte blocks, one of 4096.
@@ -73,7 +80,7 @@ type Running<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// What is under way.
 enum Job<'a> {
     Command { unit: u16, cdb: Vec<u8>, sent: Payload, running: Running<'a, Outcome> },
-    Management(Running<'a, TaskManagementOutcome>),
+    Management(TaskManagement, Running<'a, TaskManagementOutcome>),
 }
 
 struct Bench<'a> {
@@ -81,7 +88,7 @@ struct Bench<'a> {
     nexuses: Vec<Arc<Nexus>>,
     running: Vec<Job<'a>>,
     next_nexus: u64,
-    good: usize,
+    report: Report,
 }
 
 impl<'a> Bench<'a> {
@@ -148,10 +155,7 @@ impl<'a> Bench<'a> {
 
     /// A CDB that is right save for what the input says.
     fn command(&mut self, program: &mut Program<'_>) {
-        let at = usize::from(program.byte());
-        let count = Table::<Device>::rows().count();
-        let row = Table::<Device>::rows().nth(at % count).unwrap();
-        let cdb = cdb(row, program);
+        let cdb = cdb(row(program), program);
         self.start(program, cdb);
     }
 
@@ -189,9 +193,8 @@ impl<'a> Bench<'a> {
 
     /// The data-out that a unit will want for a CDB.
     fn wanted(&self, unit: u16, cdb: &[u8]) -> u64 {
+        let row = self.row(unit, cdb);
         let unit = self.target.unit(unit).unwrap();
-        let capabilities = unit.device().capabilities();
-        let row = Table::<Device>::find(Fields(cdb), &capabilities, unit.config().removable);
         row.map_or(0, |row| row.data_out(Fields(cdb), &Payload::default(), unit.block_size()))
     }
 
@@ -214,7 +217,9 @@ impl<'a> Bench<'a> {
             _ => TaskManagement::LogicalUnitReset { lun },
         };
         let target = self.target;
-        self.running.push(Job::Management(Box::pin(async move { target.manage(&nexus, function).await })));
+        let running: Running<'a, TaskManagementOutcome> =
+            Box::pin(async move { target.manage(&nexus, function).await });
+        self.running.push(Job::Management(function, running));
         let last = self.running.len() - 1;
         self.poll(last);
     }
@@ -228,28 +233,51 @@ impl<'a> Bench<'a> {
     /// Polls one job; one that has ended is looked at and forgotten.
     fn poll(&mut self, at: usize) {
         let mut context = Context::from_waker(Waker::noop());
-        let ended = match &mut self.running[at] {
-            Job::Management(running) => running.as_mut().poll(&mut context).is_ready().then_some(None),
-            Job::Command { running, .. } => match running.as_mut().poll(&mut context) {
-                Poll::Ready(outcome) => Some(Some(outcome)),
-                Poll::Pending => None,
-            },
-        };
-        let Some(outcome) = ended else { return };
-        if let (Job::Command { unit, cdb, sent, .. }, Some(Outcome::Done(response))) =
-            (self.running.remove(at), outcome)
-        {
-            self.check(unit, &cdb, &sent, &response);
+        match &mut self.running[at] {
+            Job::Management(function, running) => {
+                let Poll::Ready(outcome) = running.as_mut().poll(&mut context) else { return };
+                self.report.management.push((*function, outcome));
+                drop(self.running.remove(at));
+            }
+            Job::Command { running, .. } => {
+                let Poll::Ready(outcome) = running.as_mut().poll(&mut context) else {
+                    self.report.waits += 1;
+                    return;
+                };
+                if let Job::Command { unit, cdb, sent, .. } = self.running.remove(at) {
+                    self.ended(unit, &cdb, &sent, &outcome);
+                }
+            }
         }
     }
 
-    fn check(&mut self, number: u16, cdb: &[u8], sent: &Payload, response: &Response) {
+    fn ended(&mut self, unit: u16, cdb: &[u8], sent: &Payload, outcome: &Outcome) {
+        let row = self.row(unit, cdb);
+        let name = row.as_ref().map_or("", |row| row.name);
+        self.report.commands.push((name, End::of(outcome)));
+        if let Outcome::Done(response) = outcome {
+            self.check(unit, cdb, sent, response, row.ok());
+        }
+    }
+
+    /// The row of a CDB at a unit.
+    fn row(&self, unit: u16, cdb: &[u8]) -> Result<&'static Row<Device>, Sense> {
+        let unit = self.target.unit(unit).unwrap();
+        Table::<Device>::find(Fields(cdb), &unit.device().capabilities(), unit.config().removable)
+    }
+
+    fn check(
+        &self,
+        number: u16,
+        cdb: &[u8],
+        sent: &Payload,
+        response: &Response,
+        row: Option<&'static Row<Device>>,
+    ) {
         let unit = self.target.unit(number).unwrap();
-        let capabilities = unit.device().capabilities();
-        let row = Table::<Device>::find(Fields(cdb), &capabilities, unit.config().removable);
         assert_eq!(response.sense.is_empty(), response.status != Status::CheckCondition);
         assert_eq!(response.sense_value.is_some(), response.status == Status::CheckCondition);
-        let Ok(row) = row else {
+        let Some(row) = row else {
             assert_ne!(response.status, Status::Good);
             return;
         };
@@ -262,7 +290,6 @@ impl<'a> Bench<'a> {
             assert!(response.data_in.is_empty() || response.status == Status::CheckCondition, "{}", row.name);
             return;
         }
-        self.good += 1;
         if matches!(row.handler, Handler::Read) {
             let blocks = row.layout.extent(Fields(cdb));
             let block = u64::from(unit.block_size());
@@ -313,6 +340,23 @@ fn error(value: u8) -> Option<DeviceError> {
     ];
     // Mostly none: what comes after is to get somewhere.
     errors.get(usize::from(value % 32)).copied()
+}
+
+/// A row, by operation code and, where several rows have that, by service action. Not by its place, so that inputs mean the same when
+/// there are more rows.
+fn row(program: &mut Program<'_>) -> &'static Row<Device> {
+    let opcode = program.byte();
+    let of_opcode = || Table::<Device>::rows().filter(|row| row.opcode == opcode);
+    let count = of_opcode().count();
+    if count < 2 {
+        let all = Table::<Device>::rows();
+        let any = usize::from(opcode) % all.clone().count();
+        return of_opcode().chain(all.skip(any)).next().unwrap();
+    }
+    let service_action = program.byte();
+    let any = usize::from(service_action) % count;
+    let mut named = of_opcode().filter(|row| row.service_action == Some(service_action.into()));
+    named.next().or_else(|| of_opcode().nth(any)).unwrap()
 }
 
 /// A CDB of a row: small numbers in the places that the row looks at, or what the input has.
