@@ -13,8 +13,7 @@ pub mod mutation;
 mod pdu;
 mod program;
 
-pub use commands::commands;
-pub use commands::report;
+pub use commands::{command_names, commands, report};
 pub use connection::connection;
 pub use login::login;
 pub use pdu::pdu;

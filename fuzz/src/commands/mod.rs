@@ -7,6 +7,7 @@ pub mod report;
 use crate::program::Program;
 use device::Device;
 use glint_target_core::device::{BlockDevice, DeviceError};
+use glint_target_core::lun::copy::tokens::{TOKEN_BYTES, rod_type};
 use glint_target_core::lun::identity::Identity;
 use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
@@ -18,7 +19,7 @@ use glint_target_core::scsi::command::{
 use glint_target_core::scsi::fields::Fields;
 use glint_target_core::scsi::lun_address::LunAddress;
 use glint_target_core::scsi::row::{Data, Handler, Row, ServiceAction};
-use glint_target_core::scsi::sense::{Sense, Status};
+use glint_target_core::scsi::sense::{Sense, SenseKey, Status};
 use glint_target_core::scsi::table::Table;
 use report::{End, Report};
 use std::future::Future;
@@ -30,8 +31,12 @@ use std::task::{Context, Poll, Waker};
 const MOST_INPUT: usize = 4096;
 /// Commands in flight, at most.
 const MOST_RUNNING: usize = 16;
+/// Unit attentions that a new nexus may have.
+const MOST_ATTENTIONS: usize = 4;
 /// Bytes of each unit.
 const SIZE: usize = 64 * 1024;
+/// Where WRITE USING TOKEN has its token.
+const TOKEN: usize = 16;
 /// Polls after which something that nothing holds back has to have ended.
 const PATIENCE: usize = 1_000_000;
 
@@ -42,13 +47,16 @@ type Target = TargetDevice<Device>;
 /// Returns what became of them.
 pub fn commands(data: &[u8]) -> Report {
     let mut program = Program::new(&data[..data.len().min(MOST_INPUT)]);
-    let target = target(program.byte());
+    let flags = program.byte();
+    let target = target(flags);
     let mut bench = Bench {
         target: &target,
         nexuses: Vec::new(),
         running: Vec::new(),
         next_nexus: 1,
         report: Report::default(),
+        is_tidy: flags & 8 != 0,
+        token: token_of_zeros(),
     };
     bench.login(0);
     while !program.is_over() {
@@ -56,6 +64,11 @@ pub fn commands(data: &[u8]) -> Report {
     }
     bench.finish();
     bench.report
+}
+
+/// The names of all rows of the opcode table.
+pub fn command_names() -> impl Iterator<Item = &'static str> {
+    Table::<Device>::rows().map(|row| row.name)
 }
 
 /// Two units: one of 512 byte blocks, one of 4096.
@@ -89,6 +102,9 @@ struct Bench<'a> {
     running: Vec<Job<'a>>,
     next_nexus: u64,
     report: Report,
+    is_tidy: bool,
+    /// The ROD token that was read last, or that of zeros.
+    token: Vec<u8>,
 }
 
 impl<'a> Bench<'a> {
@@ -111,7 +127,25 @@ impl<'a> Bench<'a> {
             self.logout(at);
         }
         self.target.nexus_established(&nexus);
-        self.nexuses.push(nexus);
+        self.nexuses.push(nexus.clone());
+        if self.is_tidy {
+            self.take_attentions(&nexus);
+        }
+    }
+
+    /// Lets a new nexus hear what it has missed, so that its commands get somewhere.
+    fn take_attentions(&mut self, nexus: &Arc<Nexus>) {
+        for unit in [0, 1] {
+            for _ in 0..MOST_ATTENTIONS {
+                let before = self.report.commands.len();
+                let (tag, attribute) = (TaskTag(0), TaskAttribute::Simple);
+                self.run(nexus.clone(), unit, tag, attribute, vec![0; 6], Payload::default());
+                let ends = self.report.commands.split_off(before);
+                if !matches!(ends[..], [(_, End::Sense(SenseKey::UnitAttention, _))]) {
+                    break;
+                }
+            }
+        }
     }
 
     fn logout(&mut self, at: usize) {
@@ -172,12 +206,25 @@ impl<'a> Bench<'a> {
             0 => attributes[usize::from(options >> 1 & 3)],
             _ => TaskAttribute::Simple,
         };
-        let wanted = self.wanted(unit, &cdb);
-        let data_out = data_out(wanted, program);
+        let data_out = self.data_out(unit, &cdb, program);
+        let tag = TaskTag(u32::from(program.byte()));
+        self.run(nexus, unit, tag, attribute, cdb, data_out);
+    }
+
+    /// Begins a command.
+    fn run(
+        &mut self,
+        nexus: Arc<Nexus>,
+        unit: u16,
+        tag: TaskTag,
+        attribute: TaskAttribute,
+        cdb: Vec<u8>,
+        data_out: Payload,
+    ) {
         let sent = data_out.clone();
         let command = Command {
             lun: LunAddress::from_number(unit),
-            tag: TaskTag(u32::from(program.byte())),
+            tag,
             attribute,
             priority: 0,
             cdb: Cdb(cdb.as_slice().into()),
@@ -196,6 +243,24 @@ impl<'a> Bench<'a> {
         let row = self.row(unit, cdb);
         let unit = self.target.unit(unit).unwrap();
         row.map_or(0, |row| row.data_out(Fields(cdb), &Payload::default(), unit.block_size()))
+    }
+
+    /// About as much data as is wanted, mostly exactly so: bytes of the input in front, its last one repeated behind.
+    fn data_out(&self, unit: u16, cdb: &[u8], program: &mut Program<'_>) -> Payload {
+        let shape = program.byte();
+        let wanted = self.wanted(unit, cdb).min(SIZE as u64) as usize;
+        let token = Some(&self.token).filter(|token| shape & 7 == 7 && wanted > TOKEN + token.len());
+        let len = match shape & 7 {
+            0 => usize::from(program.byte()),
+            1 => wanted / 2,
+            _ => wanted - token.map_or(0, Vec::len),
+        };
+        let mut data = program.bytes(len.min(usize::from(shape >> 3) * 8)).to_vec();
+        data.resize(len, data.last().copied().unwrap_or(0));
+        if let Some(token) = token {
+            data.splice(TOKEN..TOKEN, token.iter().copied()).for_each(drop);
+        }
+        data.into()
     }
 
     fn manage(&mut self, program: &mut Program<'_>) {
@@ -253,6 +318,7 @@ impl<'a> Bench<'a> {
 
     fn ended(&mut self, unit: u16, cdb: &[u8], sent: &Payload, outcome: &Outcome) {
         let row = self.row(unit, cdb);
+        self.notice_token(cdb, outcome);
         let name = row.as_ref().map_or("", |row| row.name);
         self.report.commands.push((name, End::of(outcome)));
         if let Outcome::Done(response) = outcome {
@@ -264,6 +330,18 @@ impl<'a> Bench<'a> {
     fn row(&self, unit: u16, cdb: &[u8]) -> Result<&'static Row<Device>, Sense> {
         let unit = self.target.unit(unit).unwrap();
         Table::<Device>::find(Fields(cdb), &unit.device().capabilities(), unit.config().removable)
+    }
+
+    /// Keeps a token that was read: nobody could guess it.
+    fn notice_token(&mut self, cdb: &[u8], outcome: &Outcome) {
+        let is_about_tokens = cdb.starts_with(&[0x84, 0x07]);
+        if let Outcome::Done(response) = outcome
+            && is_about_tokens
+            && response.data_in.len() > TOKEN_BYTES
+        {
+            let data = response.data_in.to_bytes();
+            self.token = data[data.len() - TOKEN_BYTES..].to_vec();
+        }
     }
 
     fn check(
@@ -322,6 +400,14 @@ impl<'a> Bench<'a> {
             assert!(unit.tasks().is_empty());
         }
     }
+}
+
+/// The block device zero ROD token (SPC-5 5.17.6.6), which needs nobody to make it.
+fn token_of_zeros() -> Vec<u8> {
+    let length = (TOKEN_BYTES as u16 - 8).to_be_bytes();
+    let mut token = [&rod_type::ZERO.to_be_bytes()[..], &[0; 2], &length].concat();
+    token.resize(TOKEN_BYTES, 0);
+    token
 }
 
 /// A device error, or none.
@@ -389,18 +475,4 @@ fn cdb(row: &Row<Device>, program: &mut Program<'_>) -> Vec<u8> {
         _ => {}
     }
     cdb
-}
-
-/// About as much data as is wanted, mostly exactly so: bytes of the input in front, its last one repeated behind.
-fn data_out(wanted: u64, program: &mut Program<'_>) -> Payload {
-    let shape = program.byte();
-    let wanted = wanted.min(SIZE as u64) as usize;
-    let len = match shape & 7 {
-        0 => usize::from(program.byte()),
-        1 => wanted / 2,
-        _ => wanted,
-    };
-    let mut data = program.bytes(len.min(usize::from(shape >> 3) * 8)).to_vec();
-    data.resize(len, data.last().copied().unwrap_or(0));
-    data.into()
 }
