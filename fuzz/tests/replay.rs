@@ -211,3 +211,10 @@ fn task_management_of_the_corpus_works() {
         assert!(outcomes.map(|(_, outcome)| *outcome).eq([TaskManagementOutcome::Complete]), "{program}");
     }
 }
+
+#[test]
+fn multiple() {
+    replay("multiple", 3_000, |input| {
+        glint_fuzz::multiple(input);
+    });
+}
