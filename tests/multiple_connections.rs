@@ -33,6 +33,13 @@ fn read(on: &mut Initiator, block: u32, bytes: usize) -> Vec<u8> {
     on.run(&cdb(0x28, block, bytes), bytes as u32).good()
 }
 
+/// Hears on one connection that another was dropped.
+#[track_caller]
+fn hears_of_loss(on: &mut Initiator, cid: u16) {
+    let message = on.message();
+    assert_eq!((message.event, message.parameters), (2, [cid, 2, 20]));
+}
+
 /// Sends a write command, and waits until it is asked for its data.
 fn begin_write(on: &mut Initiator, block: u32) {
     on.write_command(&cdb(0x2a, block, 1 << 20), 1 << 20, false);
@@ -131,7 +138,7 @@ fn connections_come_and_go_while_others_work() {
     // Lost in the midst of a write.
     begin_write(&mut session[0], 4096);
     session.remove(0);
-    wait_for_connections(&glint, 1.0);
+    hears_of_loss(&mut session[0], 0);
     assert!(read(&mut session[0], 2048, 1 << 20) == image);
     let (back, answer) = session[0].join(0);
     assert_eq!((answer.status_class, answer.tsih), (0, session[0].tsih()));
@@ -143,4 +150,43 @@ fn connections_come_and_go_while_others_work() {
     session.clear();
     wait_for_connections(&glint, 1.0);
     assert_eq!(late.login().status_detail, 0x0a);
+}
+
+#[test]
+fn a_network_that_is_barred_loses_its_connections_and_no_others() {
+    let disk = |networks: &str| {
+        format!(
+            "[[target]]\nname = \"disk\"\nnetworks = [{networks}]\n[[target.lun]]\ndevice = \"ram:\"\nsize = \"64MiB\"\n"
+        )
+    };
+    let mut glint = Glint::serve().start_with_config(&disk("\"127.0.0.0/29\""));
+    let mut session = session(&glint, 2);
+    for (source, cid) in [([127, 0, 0, 2], 2), ([127, 0, 0, 3], 3)] {
+        let mut newcomer = session[0].newcomer_from(source.into(), cid);
+        assert_eq!(newcomer.login().status_class, 0);
+        session.push(newcomer);
+    }
+    // One that came later.
+    glint.reconfigure(&disk("\"127.0.0.1\", \"127.0.0.2\""));
+    hears_of_loss(&mut session[3], 3);
+    session.pop().unwrap().expect_close();
+    hears_of_loss(&mut session[0], 3);
+    let image = data::noise(9, 1 << 20);
+    write(&mut session[1], 0, &image);
+    // Those that it began with.
+    glint.reconfigure(&disk("\"127.0.0.2\""));
+    for (at, cid) in [(0, 0), (1, 1)] {
+        hears_of_loss(&mut session[at], cid);
+    }
+    let mut last = session.pop().unwrap();
+    hears_of_loss(&mut last, 0);
+    hears_of_loss(&mut last, 1);
+    session.iter_mut().for_each(|on| on.expect_close());
+    assert!(read(&mut last, 0, 1 << 20) == image);
+    // Nobody comes in from there, and with the last address the session ends.
+    assert_ne!(last.join(4).1.status_class, 0);
+    glint.reconfigure(&disk("\"127.0.0.4\""));
+    assert_eq!(last.message().event, 3);
+    last.expect_close();
+    glint.assert_alive();
 }

@@ -11,6 +11,13 @@ fn works_on(session: &mut [Initiator], legs: &[usize]) {
     }
 }
 
+/// Hears that another connection was dropped.
+#[track_caller]
+fn hears_of_loss(on: &mut Initiator, cid: u16) {
+    let message = on.message();
+    assert_eq!((message.event, message.parameters), (2, [cid, 2, 20]));
+}
+
 fn connections(stage: &Stage) -> Option<f64> {
     stage.metric("glint_connections ")
 }
@@ -26,8 +33,8 @@ fn connections_of_a_session_share_its_commands() {
     assert_eq!((connections(&stage), stage.metric("glint_sessions ")), (Some(4.0), Some(1.0)));
     works_on(&mut session, &[0, 1, 2, 3, 0]);
     assert_eq!(session[2].run(&READ, 1 << 20).status, GOOD);
-    for leg in 0..4 {
-        assert_eq!(session[leg].run_asked(&WRITE, &[0; 600_000]).status, GOOD);
+    for on in &mut session {
+        assert_eq!(on.run_asked(&WRITE, &[0; 600_000]).status, GOOD);
     }
     // What comes before its turn waits for what is on its way elsewhere.
     session[0].skip(1);
@@ -93,12 +100,14 @@ fn a_lost_connection_takes_its_tasks_with_it_and_no_others() {
     stage.until("both wait", |stage| waiting(stage) == 2);
     session.remove(2);
     stage.until("it is gone", |stage| connections(stage) == Some(2.0));
+    hears_of_loss(&mut session[0], 2);
     works_on(&mut session, &[0, 1]);
     stage.device.gate.add_permits(2);
     assert_eq!(session[1].end(kept).status, GOOD);
     // The one that the session began with, too.
     session.remove(0);
     stage.until("it is gone", |stage| connections(stage) == Some(1.0));
+    hears_of_loss(&mut session[0], 0);
     works_on(&mut session, &[0]);
     let (joined, answer) = session[0].join(0);
     assert_eq!((answer.status_class, answer.tsih), (0, session[0].tsih()));
@@ -180,6 +189,7 @@ fn garbage_on_one_connection_ends_that_one() {
     let mut session = stage.session_of(2);
     session[1].send_bytes(&[0xff; 4096]);
     session[1].expect_close();
+    hears_of_loss(&mut session[0], 1);
     works_on(&mut session, &[0]);
 }
 
@@ -192,6 +202,7 @@ fn a_connection_that_is_not_read_ends_alone() {
     session[1].command(&READ, 16 << 20);
     stage.until("it is gone", |stage| connections(stage) == Some(1.0));
     assert_eq!(stage.metric("glint_sessions "), Some(1.0));
+    hears_of_loss(&mut session[0], 1);
     works_on(&mut session, &[0]);
 }
 
@@ -209,6 +220,7 @@ fn drain_and_reinstatement_reach_a_session_whose_first_connection_has_gone() {
     stage.until("it is gone", |stage| connections(stage) == Some(1.0));
     let node = stage.node.clone();
     let drained = stage.runtime.spawn(async move { node.drain().await });
+    hears_of_loss(&mut anew[0], 0);
     assert_eq!(anew[0].message().event, 1);
     assert_eq!(anew[0].ask_for_logout(0, 0), 0);
     stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, drained).await }).unwrap().unwrap();

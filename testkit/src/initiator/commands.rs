@@ -1,6 +1,6 @@
 //! A connection of a session: what is said on it, and what comes. All connections of a session number their commands together.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -87,6 +87,12 @@ impl Initiator {
         let (port, numbers) = (self.port.clone(), Arc::clone(&self.numbers));
         let (line, portal) = (Line::connect(self.portal), self.portal);
         Self { line, portal, port, tsih: self.tsih, cid, numbers, ended: Vec::new() }
+    }
+
+    /// The same from another address of this machine.
+    #[track_caller]
+    pub fn newcomer_from(&self, source: IpAddr, cid: u16) -> Self {
+        Self { line: Line::connect_from(source, self.portal), ..self.newcomer(cid) }
     }
 
     /// Asks for one more connection.

@@ -1,7 +1,7 @@
 //! One TCP connection: PDUs over a socket, with its StatSN, which has to come without a gap.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
@@ -30,6 +30,17 @@ impl Line {
     #[track_caller]
     pub fn connect(portal: SocketAddr) -> Self {
         Self::adopt(TcpStream::connect(portal).expect("glint takes connections"))
+    }
+
+    /// The same from an address of this machine.
+    #[track_caller]
+    pub fn connect_from(source: IpAddr, portal: SocketAddr) -> Self {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+        let family = if source.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket(family, SocketType::STREAM, None).expect("a socket");
+        bind(&socket, &SocketAddr::new(source, 0)).expect("an address of this machine");
+        connect(&socket, &portal).expect("glint takes connections");
+        Self::adopt(socket.into())
     }
 
     /// The same over a socket that is connected.
