@@ -115,6 +115,11 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             return;
         }
         let line = self.lines.remove(at);
+        self.orders.closed(line.leg);
+        // Those that the initiator has ended itself it need not be told of.
+        if !matches!(end, End::Closed(CloseReason::LogoutRequested) | End::Reinstated) {
+            self.connection.announce_loss(line.leg);
+        }
         report::parted(self, &line, end);
         let queue = self.connection.part(line.leg, now);
         let last_words = queue.filter(|_| matches!(end, End::Closed(_)));
@@ -149,6 +154,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             if self.commands.session().is_some() && orders.take_noticed() {
                 self.heed(now);
             }
+            orders.take_withdrawn().into_iter().for_each(|leg| self.connection.drop_leg(leg));
             if orders.take_drain() {
                 let seconds = self.time_to_log_out()?;
                 self.connection.request_end(now, seconds);

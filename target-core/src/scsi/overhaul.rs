@@ -14,10 +14,7 @@ use crate::lun::condition::State;
 use crate::lun::memory::{Document, MemoryError, replace};
 use crate::lun::unit::LogicalUnit;
 use bytes::Bytes;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
 
 /// Bytes between two updates of the progress.
 const STEP: u64 = 64 << 20;
@@ -75,14 +72,7 @@ pub async fn begin<D: BlockDevice>(
     if immed {
         return Ok(Reply::good());
     }
-    let mut ended = pin!(unit.background().job_ended(&job));
-    let mut aborted = pin!(request.task.aborted());
-    poll_fn(|context| match ended.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => aborted.as_mut().poll(context),
-    })
-    .await;
-    request.go_on()?;
+    request.wait_for(unit.background().job_ended(&job)).await?;
     match outcome.get() {
         Some(Ok(())) => Ok(Reply::good()),
         Some(Err(_)) | None => Err(failure(state).into()),

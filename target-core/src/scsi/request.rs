@@ -11,8 +11,11 @@ use crate::lun::task_set::Task;
 use crate::lun::unit::LogicalUnit;
 use crate::payload::Payload;
 use bytes::Bytes;
+use std::future::poll_fn;
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// A command on its way, past all gates.
 pub struct Request<'a, D: BlockDevice> {
@@ -92,6 +95,17 @@ impl<'a, D: BlockDevice> Request<'a, D> {
     /// Between two steps of long work: lets other futures of the executor run, and ends the work when the task was aborted.
     pub async fn pause(&self) -> Result<(), Fault> {
         yield_now().await;
+        self.go_on()
+    }
+
+    /// Waits for the end of something that the command has begun, or for that of the command itself.
+    pub async fn wait_for(&self, end: impl Future<Output = ()>) -> Result<(), Fault> {
+        let (mut end, mut aborted) = (pin!(end), pin!(self.task.aborted()));
+        poll_fn(|context| match end.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => aborted.as_mut().poll(context),
+        })
+        .await;
         self.go_on()
     }
 

@@ -237,6 +237,22 @@ impl Connection {
         self.link.close_all(CloseReason::Driver);
     }
 
+    /// Tells the initiator that we end one of its connections, on that one, and ends it.
+    pub fn drop_leg(&mut self, leg: Leg) {
+        self.link.turn_to(leg);
+        if let Some((phase, link)) = self.full_feature() {
+            phase.announce_end(link, Ending::Connection);
+        }
+        self.link.close(CloseReason::Driver);
+    }
+
+    /// Tells on another connection of the session, if there is one, that this one is to [part](Self::part) from it.
+    pub fn announce_loss(&mut self, leg: Leg) {
+        if let Some((phase, link)) = self.full_feature() {
+            phase.announce_loss(link, leg);
+        }
+    }
+
     /// What is to be sent; none when the connection has gone.
     pub fn transmit(&mut self, leg: Leg) -> Option<&mut TransmitQueue> {
         self.link.line_mut(leg).map(|line| &mut line.transmit)

@@ -374,3 +374,28 @@ proptest! {
         prop_assert_eq!(numbers.max_cmd_sn.0.wrapping_sub(numbers.exp_cmd_sn.0).wrapping_add(1), 16);
     }
 }
+
+/// RFC 7143 §7.1.4.3, §11.9.1: what the initiator may not have noticed it hears on another connection.
+#[test]
+fn another_connection_tells_of_the_loss() {
+    let mut group = Group::of(3);
+    group.lead.connection.announce_loss(B);
+    group.part(B);
+    match group.only(A) {
+        TargetPdu::AsyncMessage(message) => {
+            assert_eq!((message.event, message.parameters), (2, [CID + 1, 2, 20]));
+        }
+        other => panic!("expected an Asynchronous Message, not {other:?}"),
+    }
+    group.silence();
+    // Not on one that is about to go itself.
+    group.lead.connection.drop_leg(A);
+    assert_eq!(group.closed(), (A, CloseReason::Driver));
+    assert!(matches!(group.only(A), TargetPdu::AsyncMessage(it) if it.parameters == [CID, 2, 20]));
+    group.lead.connection.announce_loss(A);
+    group.part(A);
+    assert!(matches!(group.only(Leg(2)), TargetPdu::AsyncMessage(it) if it.parameters == [CID, 2, 20]));
+    // Nobody is left who could hear.
+    group.lead.connection.announce_loss(Leg(2));
+    group.silence();
+}
