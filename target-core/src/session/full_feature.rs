@@ -7,6 +7,7 @@ use super::fence::Fence;
 use super::gaps::Gaps;
 use super::keepalive::Alarm;
 use super::link::{Line, Link};
+use super::logout::Leaving;
 use super::members::Member;
 use super::ordering::Ordering;
 use super::task_management::WaitingManagement;
@@ -44,6 +45,7 @@ pub(super) struct FullFeature {
     departed: VecDeque<u32>,
     pub(super) gaps: Gaps,
     pub(super) fences: Vec<Fence>,
+    pub(super) leaving: Vec<Leaving>,
     /// The initiator logs the whole session out.
     pub(super) is_ending: bool,
 }
@@ -104,6 +106,7 @@ impl FullFeature {
             departed: VecDeque::new(),
             gaps: Gaps::new(&session.parameters, &config),
             fences: Vec::new(),
+            leaving: Vec::new(),
             is_ending: false,
             config,
             session,
@@ -380,7 +383,7 @@ impl FullFeature {
         self.members
             .iter()
             .flat_map(timers)
-            .chain([self.gaps.next_timeout(), self.next_fence()])
+            .chain([self.gaps.next_timeout(), self.next_fence(), self.next_logout_timeout()])
             .flatten()
             .min()
     }
@@ -390,6 +393,7 @@ impl FullFeature {
             return link.close_all(CloseReason::CommandsLost);
         }
         self.lower_fences_of_old(link, now);
+        self.logout_timeout(link, now);
         let legs: Vec<_> = self.members.iter().map(|member| member.leg).collect();
         for leg in legs {
             self.member_timeout(link, now, leg);
@@ -401,7 +405,7 @@ impl FullFeature {
             return;
         }
         link.turn_to(leg);
-        self.logout_timeout(link, now);
+        self.requested_logout_timeout(link, now);
         // An initiator that waits for us, or that has yet to read what we said, is not to be blamed for its silence; and while commands
         // run, the driver may have stopped reading.
         let waits =

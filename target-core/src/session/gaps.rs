@@ -36,12 +36,14 @@ impl Gaps {
 }
 
 impl FullFeature {
-    /// To be called when commands have come, or a connection has gone.
+    /// To be called when commands have come, or a connection has come or gone.
     pub(super) fn watch_gaps(&mut self, now: Instant) {
         if !self.gaps.is_watched {
             return;
         }
-        let missing = self.window.has_early().then_some(self.window.expected());
+        // Without connections nobody waits; the next one brings its CmdSN.
+        let is_missing = self.window.has_early() && !self.members.is_empty();
+        let missing = is_missing.then_some(self.window.expected());
         if self.gaps.waiting.map(|(missing, _)| missing) != missing {
             let until = now.checked_add(self.gaps.patience);
             self.gaps.waiting = missing.zip(until);

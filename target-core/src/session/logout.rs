@@ -3,7 +3,7 @@
 use super::asynchronous::Ending;
 use super::event::{CloseReason, Leg};
 use super::full_feature::{FullFeature, Place};
-use super::link::{Line, Link};
+use super::link::Link;
 use super::tasks::Stage;
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::BHS_LEN;
@@ -22,17 +22,18 @@ const CID_NOT_FOUND: u8 = 1;
 const RECOVERY_NOT_SUPPORTED: u8 = 2;
 const CLEANUP_FAILED: u8 = 3;
 
-/// The way to the end of a connection.
+/// The way of a connection to its end.
 #[derive(Debug, Default)]
 pub(super) struct Farewell {
-    waiting: Option<Leaving>,
+    is_leaving: bool,
     /// Until when the initiator is to log out.
     requested: Option<Instant>,
 }
 
-/// A logout that waits for running commands.
+/// A logout that waits for running commands: those of a connection, which may be lost meanwhile, or of the session when that ends.
 #[derive(Clone, Copy, Debug)]
-struct Leaving {
+pub(super) struct Leaving {
+    leg: Leg,
     tag: u32,
     /// Where the answer goes: a connection may be logged out on another one.
     answer_on: Leg,
@@ -41,17 +42,14 @@ struct Leaving {
 
 impl Farewell {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        match self.waiting {
-            Some(Leaving { until, .. }) => until,
-            None => self.requested,
-        }
+        self.requested.filter(|_| !self.is_leaving)
     }
 }
 
 impl FullFeature {
     /// Whether the initiator has logged the connection out.
     pub(super) fn is_leaving(&self, leg: Leg) -> bool {
-        self.is_ending || self.member(leg).is_none_or(|member| member.farewell.waiting.is_some())
+        self.is_ending || self.member(leg).is_none_or(|member| member.farewell.is_leaving)
     }
 
     /// Takes a request. All commands of the connection end with it, or all of the session; those that run are waited for, so that nothing
@@ -68,13 +66,16 @@ impl FullFeature {
         if self.tasks.by_tag(tag).is_some() {
             return self.refuse(link, header, RejectReason::TaskInProgress.code(), place);
         }
-        self.conclude(place);
         let answer_on = link.leg();
         let meant = match request.reason {
             CLOSE_SESSION => Some(answer_on),
             CLOSE_CONNECTION | REMOVE_FOR_RECOVERY => self.leg_of(request.cid),
-            _ => return link.reject(&self.window, RejectReason::InvalidPduField.code(), header),
+            _ => return self.refuse(link, header, RejectReason::InvalidPduField.code(), place),
         };
+        if self.leaving.iter().any(|it| Some(it.leg) == meant && it.answer_on == answer_on) {
+            return self.refuse(link, header, RejectReason::TaskInProgress.code(), place);
+        }
+        self.conclude(place);
         let Some(meant) = meant else {
             return self.send_logout_response(link, tag, CID_NOT_FOUND);
         };
@@ -94,9 +95,10 @@ impl FullFeature {
             .collect();
         not_running.into_iter().for_each(|id| self.drop_command(id));
         let until = now.checked_add(self.config.logout_timeout);
-        if let Some(member) = self.member_mut(meant) {
-            member.farewell.waiting = Some(Leaving { tag, answer_on, until });
+        for member in self.members.iter_mut().filter(|member| is_ending || member.leg == meant) {
+            member.farewell.is_leaving = true;
         }
+        self.leaving.push(Leaving { leg: meant, tag, answer_on, until });
         self.run_unblocked(link);
         self.solicit(link);
         self.conclude_logout(link);
@@ -104,27 +106,25 @@ impl FullFeature {
 
     /// Answers logouts that have nothing left to wait for.
     pub(super) fn conclude_logout(&mut self, link: &mut Link) {
-        for at in 0..self.members.len() {
-            let Some(member) = self.members.get(at) else { return };
-            let Some(leaving) = member.farewell.waiting else { continue };
-            let leg = member.leg;
-            if link.line(leg).is_none_or(Line::is_closing) {
-                continue;
-            }
-            let is_running = match self.is_ending {
-                true => self.members.iter().any(|member| self.tasks.is_running(member.leg)),
-                false => self.tasks.is_running(leg),
-            };
-            if !is_running {
-                self.end_logout(link, leg, leaving, CLOSED);
-            }
+        let has_ended = |it: &FullFeature, leg| match it.is_ending {
+            true => !it.tasks.is_anything_running(),
+            false => !it.tasks.is_running(leg),
+        };
+        while let Some(Leaving { leg, .. }) = self.leaving.iter().find(|it| has_ended(self, it.leg)) {
+            self.end_logout(link, *leg, CLOSED);
         }
     }
 
-    fn end_logout(&mut self, link: &mut Link, leg: Leg, leaving: Leaving, response: u8) {
-        // Answered where the request came, if that is there still.
-        self.send_logout_response(link.turn_to(leaving.answer_on), leaving.tag, response);
-        match self.is_ending {
+    /// Answers all who wait for the end of a connection, or of the session, each where its request came if that is there still; and ends it.
+    fn end_logout(&mut self, link: &mut Link, leg: Leg, response: u8) {
+        let is_ending = self.is_ending;
+        let ended: Vec<_> = self.leaving.extract_if(.., |it| is_ending || it.leg == leg).collect();
+        for Leaving { tag, answer_on, .. } in ended {
+            if link.line(answer_on).is_some_and(|line| !line.is_closing()) {
+                self.send_logout_response(link.turn_to(answer_on), tag, response);
+            }
+        }
+        match is_ending {
             true => link.close_all(CloseReason::LogoutRequested),
             false => link.turn_to(leg).close(CloseReason::LogoutRequested),
         }
@@ -155,22 +155,24 @@ impl FullFeature {
         self.ask_for_logout(link, seconds);
     }
 
-    /// What logouts of the connection at hand that do not come to their end lead to.
+    /// What logouts that do not come to their end lead to.
     pub(super) fn logout_timeout(&mut self, link: &mut Link, now: Instant) {
-        let leg = link.leg();
         let is_over = |until: Option<Instant>| until.is_some_and(|until| until <= now);
-        let Some(Farewell { waiting, requested }) = self.member(leg).map(|member| &member.farewell) else {
-            return;
-        };
-        match (*waiting, *requested) {
-            (Some(leaving), _) if is_over(leaving.until) => {
-                self.end_logout(link, leg, leaving, CLEANUP_FAILED);
-            }
-            (None, requested) if is_over(requested) => {
-                self.announce_end(link, Ending::Session);
-                link.close(CloseReason::LogoutTimeout);
-            }
-            _ => {}
+        while let Some(Leaving { leg, .. }) = self.leaving.iter().find(|it| is_over(it.until)) {
+            self.end_logout(link, *leg, CLEANUP_FAILED);
         }
+    }
+
+    /// Ends the connection at hand if its initiator was asked to log out and does not.
+    pub(super) fn requested_logout_timeout(&self, link: &mut Link, now: Instant) {
+        let due = self.member(link.leg()).and_then(|member| member.farewell.next_timeout());
+        if due.is_some_and(|due| due <= now) {
+            self.announce_end(link, Ending::Session);
+            link.close(CloseReason::LogoutTimeout);
+        }
+    }
+
+    pub(super) fn next_logout_timeout(&self) -> Option<Instant> {
+        self.leaving.iter().filter_map(|it| it.until).min()
     }
 }

@@ -86,6 +86,7 @@ impl FullFeature {
         };
         let joined = SessionRequest { parameters, ..joined };
         self.members.push(Member::new(leg, &self.config, catalog, &joined, now));
+        self.watch_gaps(now);
     }
 
     /// One connection less. Its tasks end without a word (RFC 7143 §6.3.4, §11.14): those that the driver has are aborted and stay known

@@ -200,6 +200,11 @@ impl Tasks {
         self.running > 0 && self.slots.iter().flatten().any(|(_, task)| runs(task))
     }
 
+    /// Whether the driver has commands, be it of connections that have gone.
+    pub(super) fn is_anything_running(&self) -> bool {
+        self.running > 0
+    }
+
     /// All tasks, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Task> {
         self.slots.iter().flatten().map(|(_, task)| task)

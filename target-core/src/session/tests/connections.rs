@@ -6,7 +6,7 @@ use crate::pdu::fields::Serial;
 use crate::pdu::initiator::{LogoutRequest, ScsiCommand};
 use crate::pdu::target::{ReadyToTransfer, TargetPdu};
 use crate::scsi::command::{Outcome, TaskManagement, TaskManagementOutcome};
-use crate::session::event::{CloseReason, Leg};
+use crate::session::event::{CloseReason, Event, Leg};
 
 const A: Leg = Leg::FIRST;
 const B: Leg = Leg(1);
@@ -362,6 +362,77 @@ fn a_connection_is_logged_out_on_another() {
     group.send(A, request);
     assert_eq!(logout_response(&mut group, A), 1, "there is none of this CID any more");
     group.silence();
+}
+
+#[test]
+fn all_who_log_a_connection_out_are_answered() {
+    let mut group = Group::of(3);
+    let running = group.lead.command();
+    group.send(C, running);
+    let (id, _) = group.executed();
+    for leg in [C, A, B] {
+        let request = logout(&mut group, 1, CID + 2);
+        group.send(leg, request);
+    }
+    group.silence();
+    let request = logout(&mut group, 1, CID + 2);
+    group.send(A, request);
+    assert!(matches!(group.only(A), TargetPdu::Reject(reject) if reject.reason == 0x07), "asked already");
+    group.complete(id);
+    assert_eq!((logout_response(&mut group, A), logout_response(&mut group, B)), (0, 0));
+    let said = group.heard(C);
+    assert!(matches!(&said[..], [TargetPdu::ScsiResponse(_), TargetPdu::Logout(it)] if it.response == 0));
+    assert_eq!(group.closed(), (C, CloseReason::LogoutRequested));
+    group.part(C);
+    group.silence();
+}
+
+#[test]
+fn who_logs_a_connection_out_is_answered_when_it_is_lost_meanwhile() {
+    let mut group = Group::of(2);
+    let running = group.lead.command();
+    group.send(B, running);
+    let (id, _) = group.executed();
+    let request = logout(&mut group, 1, CID + 1);
+    group.send(A, request);
+    group.part(B);
+    assert!(matches!(group.lead.connection.poll_event(), Some(Event::Manage(..))));
+    group.silence();
+    group.complete(id);
+    assert_eq!(logout_response(&mut group, A), 0);
+    group.silence();
+}
+
+#[test]
+fn a_session_ends_whose_logout_was_lost_with_its_connection() {
+    let mut group = Group::of(2);
+    let running = group.lead.command();
+    group.send(B, running);
+    let (id, _) = group.executed();
+    let request = logout(&mut group, 0, CID);
+    group.send(A, request);
+    group.part(A);
+    group.silence();
+    group.complete(id);
+    assert_eq!(group.answered(B).len(), 1);
+    assert_eq!(group.closed(), (B, CloseReason::LogoutRequested));
+}
+
+#[test]
+fn who_logs_a_connection_out_is_answered_when_the_session_is_logged_out_meanwhile() {
+    let mut group = Group::of(3);
+    let running = group.lead.command();
+    group.send(C, running);
+    let (id, _) = group.executed();
+    let request = logout(&mut group, 1, CID + 2);
+    group.send(A, request);
+    let request = logout(&mut group, 0, CID);
+    group.send(B, request);
+    group.complete(id);
+    assert_eq!((logout_response(&mut group, A), logout_response(&mut group, B)), (0, 0));
+    for leg in [A, B, C] {
+        assert_eq!(group.closed(), (leg, CloseReason::LogoutRequested));
+    }
 }
 
 #[test]

@@ -203,6 +203,24 @@ fn the_only_connection_is_replaced_and_lost_commands_are_over() {
 }
 
 #[test]
+fn while_there_is_no_connection_no_command_is_waited_for() {
+    let mut group = Group::of(1);
+    let (_lost, aborted) = (group.lead.command(), group.lead.command());
+    group.send(A, aborted.clone());
+    let abort = group.lead.abort(&aborted);
+    group.send(A, abort);
+    assert!(matches!(group.only(A), TargetPdu::TaskManagement(_)));
+    group.part(A);
+    // A driver that waits for the time that this tells must not find it in the past again and again.
+    assert_eq!(group.lead.connection.next_timeout(), None);
+    group.lead.now += Duration::from_secs(100);
+    let (leg, ..) = group.join(CID);
+    let command = group.lead.command();
+    group.send(leg, command.clone());
+    assert_eq!(group.executed().1, command.initiator_task_tag);
+}
+
+#[test]
 fn a_connection_that_has_gone_silent_ends_alone() {
     let mut group = Group::of(2);
     for _ in 0..3 {
