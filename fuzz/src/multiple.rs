@@ -12,7 +12,7 @@ use glint_target_core::pdu::fields::Serial;
 use glint_target_core::pdu::target::Numbering;
 use glint_target_core::scsi::command::{Command, TaskManagement};
 use glint_target_core::session::connection::{Connection, ConnectionConfig};
-use glint_target_core::session::event::{BindOutcome, Event, Leg};
+use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -165,9 +165,11 @@ impl Bench {
         self.turn_to(at);
         let Self { initiator, lines, .. } = self;
         let model = &mut lines[of].model;
+        let due = model.requests();
         let sent = match kind {
             0..4 => initiator.command(program, flags, model),
-            4..8 => initiator.data_out(program, flags, model),
+            7 => initiator.data_out(program, flags & !1, model),
+            4..7 => initiator.data_out(program, flags, model),
             8 | 9 => initiator.task_management(program, flags),
             10 => initiator.nop_out(program, flags),
             11 => initiator.text(program, flags),
@@ -185,7 +187,9 @@ impl Bench {
             }
         };
         if of != at {
-            self.lines[of].model.is_honest = false;
+            // What belongs elsewhere must not get in there, but here it may meet a command of the same tag.
+            self.lines[of].model.restore(due);
+            self.lines[at].model.is_honest = false;
         }
         let Self { connection, lines, now, .. } = self;
         let line = &mut lines[at];
@@ -251,7 +255,7 @@ impl Bench {
         let is_full = self.lines.len() >= MOST_LINES;
         // Some time goes by until what was aborted has ended, or it does not end.
         if !is_full && self.connection.has_orphans() {
-            self.wait(Duration::from_secs(program.choose(&[0, 1, 4])));
+            self.wait(Duration::from_secs(program.choose(&[0, 1, 30, 4])));
             if flags & 1 == 0 {
                 self.driver.finish_all(&mut self.connection, self.now);
                 self.settle();
@@ -264,8 +268,9 @@ impl Bench {
         }
         // It may have waited for longer than a login takes.
         newcomer.handle_timeout(self.now);
+        let is_welcome = tsih == TSIH && !newcomer.is_closing(Leg::FIRST);
         let leg = self.connection.join(self.now, newcomer);
-        assert_eq!(leg.is_some(), tsih == TSIH, "after {:?}", self.now - since);
+        assert_eq!(leg.is_some(), is_welcome, "after {:?}", self.now - since);
         if let Some(leg) = leg {
             assert_eq!(self.connection.leg_of(cid), Some(leg));
             self.tally.joined += 1;
@@ -327,13 +332,24 @@ impl Bench {
             assert!(self.driver.is_closed(leg));
             if self.lines.iter().all(|line| self.connection.is_closing(line.leg)) {
                 // As the driver has it: the session ends with its last connection.
-                self.tally.managed += self.lines.drain(..).map(|line| line.model.managed).sum::<usize>();
+                self.hears_logout(leg, &model);
+                for Line { leg, model, .. } in std::mem::take(&mut self.lines) {
+                    self.hears_logout(leg, &model);
+                    self.tally.managed += model.managed;
+                }
                 return;
             }
             assert!(self.connection.part(leg, self.now).is_some());
             self.tally.parted += 1;
             self.take_events();
         }
+    }
+
+    /// Who logs out hears of it before the session ends, on the connection where the request was made. One that is logged out itself
+    /// meanwhile does not hear what it asked for others.
+    fn hears_logout(&self, leg: Leg, model: &Model) {
+        let is_logout = self.driver.close_reason(leg) == Some(CloseReason::LogoutRequested);
+        assert!(!is_logout || model.logouts == 0 || !model.is_honest, "{leg:?} ends without an answer");
     }
 
     fn take_events(&mut self) {
@@ -350,6 +366,8 @@ impl Bench {
                 return;
             }
             assert!(!self.connection.has_orphans());
+            let waits = |line: &&Line| line.model.is_honest && line.model.logouts > 0;
+            assert!(!self.lines.iter().any(|line| waits(&line)), "a logout that waits for nothing");
             let due = self.connection.next_timeout().expect("a session that has timers");
             self.now = self.now.max(due);
             self.connection.handle_timeout(self.now);

@@ -218,3 +218,41 @@ fn multiple() {
         glint_fuzz::multiple(input);
     });
 }
+
+/// So many commands come to the driver, so many connections join and go before the end, so many functions are answered.
+#[test]
+fn sessions_of_the_corpus_work() {
+    for (name, executed, joined, parted, managed) in [
+        ("reads-over-three", 9, 2, 0, 0),
+        ("writes-over-three", 6, 2, 0, 0),
+        ("data-on-another-connection", 2, 1, 0, 0),
+        ("order-over-connections", 4, 1, 0, 0),
+        ("early-on-another-connection", 3, 1, 0, 0),
+        ("early-lost-with-connection", 3, 1, 1, 0),
+        ("gap-after-loss", 0, 1, 1, 0),
+        ("gap-filled-after-loss", 2, 2, 2, 0),
+        ("lost-while-running", 3, 1, 1, 0),
+        ("lost-while-managing", 2, 1, 1, 0),
+        ("alone-and-reinstated", 2, 1, 1, 0),
+        ("reinstated", 3, 2, 1, 0),
+        ("refused-while-orphans", 3, 2, 1, 0),
+        ("too-many", 3, 3, 0, 0),
+        ("digests-of-their-own", 5, 3, 0, 0),
+        ("logout-of-another", 2, 1, 1, 0),
+        ("logout-of-another-twice", 1, 2, 1, 0),
+        ("logout-of-session-while-another-leaves", 2, 2, 1, 0),
+        ("fence", 3, 1, 0, 1),
+        ("fence-of-silent", 1, 1, 1, 1),
+        ("fence-of-lost", 2, 1, 1, 1),
+        ("fence-and-own-loss", 2, 1, 1, 0),
+        ("fences", 1, 2, 1, 3),
+        ("abort-over-connections", 2, 1, 0, 3),
+        ("query-over-connections", 1, 1, 0, 3),
+        ("cold-reset", 2, 1, 0, 1),
+        ("comings-and-goings", 4, 4, 3, 0),
+    ] {
+        let (_, input) = corpus("multiple").into_iter().find(|(found, _)| found == name).unwrap();
+        let wanted = glint_fuzz::Tally { executed, joined, parted, managed };
+        assert_eq!(glint_fuzz::multiple(&input), wanted, "{name}");
+    }
+}

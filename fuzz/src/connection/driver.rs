@@ -6,7 +6,7 @@ use glint_target_core::payload::Payload;
 use glint_target_core::scsi::command::{Command, Outcome, Response, TaskManagement, TaskManagementOutcome};
 use glint_target_core::scsi::sense::{Asc, Sense, SenseKey, Status};
 use glint_target_core::session::connection::Connection;
-use glint_target_core::session::event::{BindOutcome, Event, Leg, TaskId};
+use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg, TaskId};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ pub(crate) struct Driver {
     ids: BTreeSet<TaskId>,
     binding: bool,
     /// Connections that are to be closed, in order.
-    closed: Vec<Leg>,
+    closed: Vec<(Leg, CloseReason)>,
     executed: usize,
 }
 
@@ -31,7 +31,11 @@ impl Driver {
     }
 
     pub(crate) fn is_closed(&self, leg: Leg) -> bool {
-        self.closed.contains(&leg)
+        self.close_reason(leg).is_some()
+    }
+
+    pub(crate) fn close_reason(&self, leg: Leg) -> Option<CloseReason> {
+        self.closed.iter().find(|(closed, _)| *closed == leg).map(|(_, reason)| *reason)
     }
 
     /// Takes all events; `executes` looks at the commands.
@@ -59,14 +63,14 @@ impl Driver {
                     assert!(self.ids.insert(id));
                     self.managing.push((id, function));
                 }
-                Event::Close(leg, _) => self.closes(leg),
+                Event::Close(leg, reason) => self.closes(leg, reason),
             }
         }
     }
 
-    fn closes(&mut self, leg: Leg) {
+    fn closes(&mut self, leg: Leg, reason: CloseReason) {
         assert!(!self.is_closed(leg), "{leg:?} ends twice");
-        self.closed.push(leg);
+        self.closed.push((leg, reason));
     }
 
     /// Answers a question for the session, or says something that nobody asked for.
@@ -74,7 +78,7 @@ impl Driver {
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::Bind(_) => self.binding = true,
-                Event::Close(leg, _) => self.closes(leg),
+                Event::Close(leg, reason) => self.closes(leg, reason),
                 other => panic!("{other:?} during login"),
             }
         }

@@ -6,6 +6,7 @@ use glint_target_core::login::parameters::Parameters;
 use glint_target_core::pdu::fields::{RESERVED_TAG, Serial};
 use glint_target_core::pdu::frame::{Frame, FrameDecoder, FrameError};
 use glint_target_core::pdu::initiator::{InitiatorPdu, ScsiCommand};
+use glint_target_core::pdu::opcode;
 use glint_target_core::pdu::target::{
     CollapsedStatus, DataIn, Numbering, ReadyToTransfer, Residual, TargetPdu,
 };
@@ -48,7 +49,7 @@ struct Task {
 
 /// An R2T that is not answered in full.
 #[derive(Clone, Copy)]
-struct Request {
+pub(crate) struct Request {
     tag: u32,
     transfer_tag: u32,
     offset: u32,
@@ -83,6 +84,8 @@ pub(crate) struct Model {
     requests: Vec<Request>,
     /// Whether commands may overtake each other.
     pub(crate) is_ordered: bool,
+    /// Immediate Logout Requests that have not been answered.
+    pub(crate) logouts: usize,
     /// Task Management Function Responses that have come.
     pub(crate) managed: usize,
 }
@@ -104,6 +107,7 @@ impl Model {
             last_command: 0,
             requests: Vec::new(),
             is_ordered: true,
+            logouts: 0,
             managed: 0,
         }
     }
@@ -159,8 +163,11 @@ impl Model {
     }
 
     fn frame(&mut self, frame: Frame) {
-        if let Ok(InitiatorPdu::ScsiCommand(command)) = InitiatorPdu::parse(frame) {
-            self.command(&command);
+        match InitiatorPdu::parse(frame) {
+            Ok(InitiatorPdu::ScsiCommand(command)) => self.command(&command),
+            // It is outside the order: neither ignored nor held back.
+            Ok(InitiatorPdu::Logout(request)) if request.immediate => self.logouts += 1,
+            _ => {}
         }
     }
 
@@ -213,6 +220,16 @@ impl Model {
         let Request { tag, transfer_tag, offset, left, data_sn } =
             *self.requests.get(program.index(self.requests.len())?)?;
         Some(Due { tag, transfer_tag, offset, left, data_sn })
+    }
+
+    /// What is due.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.clone()
+    }
+
+    /// What was sent went astray, and is due as before.
+    pub(crate) fn restore(&mut self, requests: Vec<Request>) {
+        self.requests = requests;
     }
 
     /// A Data-Out is about to be sent.
@@ -304,6 +321,12 @@ impl Model {
                 self.status(response.initiator_task_tag, status);
             }
             TargetPdu::TaskManagement(_) => self.managed += 1,
+            TargetPdu::Logout(_) => self.logouts = self.logouts.saturating_sub(1),
+            TargetPdu::Reject(reject)
+                if reject.header.first() == Some(&(opcode::IMMEDIATE | opcode::LOGOUT_REQUEST)) =>
+            {
+                self.logouts = self.logouts.saturating_sub(1);
+            }
             _ => {}
         }
     }
