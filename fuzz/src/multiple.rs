@@ -365,6 +365,8 @@ impl Bench {
             if self.lines.is_empty() {
                 return;
             }
+            // A connection that has gone just now left what the driver had been given just before.
+            self.driver.finish_all(&mut self.connection, self.now);
             assert!(!self.connection.has_orphans());
             let waits = |line: &&Line| line.model.is_honest && line.model.logouts > 0;
             assert!(!self.lines.iter().any(|line| waits(&line)), "a logout that waits for nothing");
