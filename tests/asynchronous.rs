@@ -130,6 +130,45 @@ fn an_initiator_that_is_admitted_no_longer_is_told_the_end_of_its_session() {
     glint.assert_alive();
 }
 
+/// The size of the PDUs that initiators may send.
+const LONGER: usize = 512 << 10;
+const DECLARED: &str = "MaxRecvDataSegmentLength=524288\0";
+
+#[test]
+fn another_size_of_pdus_is_told_to_initiators_that_ask_when_they_are_asked_to() {
+    let mut glint = start();
+    let (mut polite, mut deaf) = (session(&glint, 1), session(&glint, 2));
+    let mut discovery = Initiator::log_in(glint.portal(), Port::discovery(3));
+    let longer =
+        config(&[DISK, OTHER]).replace("[limits]\n", "[limits]\nmax_recv_data_segment = \"512KiB\"\n");
+    glint.reconfigure(&longer);
+    for initiator in [&mut polite, &mut deaf] {
+        let message = initiator.message();
+        assert_eq!((message.event, message.parameters), (4, [0, 0, 2]));
+    }
+    assert_eq!(polite.text(""), DECLARED);
+    assert_eq!(polite.text(""), "");
+    let data: Vec<u8> = (0..LONGER).map(|at| (at % 251) as u8).collect();
+    // As much comes back as this initiator takes.
+    assert!(polite.ping(&data)[..] == data[..256 << 10]);
+    assert_eq!(polite.run_with(&WRITE_4_KIB, &[1; 4096]).status, GOOD);
+    // Reading the same again is no news, and two seconds of silence change nothing.
+    glint.reconfigure(&longer);
+    thread::sleep(Duration::from_millis(2500));
+    assert!(polite.is_silent() && deaf.is_silent() && discovery.is_silent());
+    assert_eq!(deaf.run(&READ_4_KIB, 4096).status, GOOD);
+    assert!(deaf.ping(&data[..256 << 10])[..] == data[..256 << 10]);
+    // What it has not been told it may not do.
+    deaf.send_ping(&data);
+    assert!(matches!(deaf.receive(), Some(TargetPdu::Reject(reject)) if reject.reason == 0x04));
+    // A new login is told at once.
+    let mut later = Initiator::connect(glint.portal(), Port::new(&format!("{IQN_BASE}:disk"), 4));
+    let told = later.login().data;
+    assert!(String::from_utf8_lossy(&told).contains(DECLARED), "{told:?}");
+    assert!(later.ping(&data)[..] == data[..256 << 10]);
+    glint.assert_alive();
+}
+
 #[test]
 fn a_drain_asks_for_logout_and_tells_the_end() {
     let mut glint = start();
