@@ -10,7 +10,7 @@ use glint_target_core::pdu::initiator::{
 use glint_target_core::pdu::target::TargetPdu;
 use glint_target_core::scsi::lun_address::LunAddress;
 
-use super::commands::Initiator;
+use super::session::Initiator;
 
 impl Initiator {
     /// Runs a task management function for LUN 0, carried out at once; gives the response, which has to come next.
