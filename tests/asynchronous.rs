@@ -113,6 +113,7 @@ fn libiscsi_goes_on_when_it_is_asked_to_negotiate() {
     let mut busy = busy(&glint);
     glint.reconfigure(&longer());
     busy.wait_for_line("the event", LIMIT, |line| line.contains("target requests parameter"));
+    busy.wait_for_line("a new login", LIMIT, |line| line.contains("reconnect was successful"));
     goes_on(&glint);
     glint.assert_alive();
 }
