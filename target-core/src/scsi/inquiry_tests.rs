@@ -106,7 +106,7 @@ fn scsi_ports() {
 
 #[test]
 fn block_limits() {
-    let mut want = vec![0, 0xb0, 0, 60, 1, 255]; // WSNZ, MAXIMUM COMPARE AND WRITE LENGTH
+    let mut want = vec![0, 0xb0, 0, 60, 0, 255];
     want.extend_from_slice(&8_u16.to_be_bytes()); // OPTIMAL TRANSFER LENGTH GRANULARITY: 4096
     want.extend_from_slice(&2048_u32.to_be_bytes()); // MAXIMUM TRANSFER LENGTH: 1 MiB
     want.extend_from_slice(&128_u32.to_be_bytes()); // OPTIMAL TRANSFER LENGTH: 64 KiB

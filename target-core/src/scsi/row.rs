@@ -178,6 +178,8 @@ pub enum ClaimKind {
     Shared,
     /// For itself.
     Exclusive,
+    /// For itself, where a length of zero means up to the end.
+    ExclusiveToEnd,
     /// Those of the block descriptors of UNMAP, alongside others.
     Listed,
     /// All of them, for itself.
@@ -314,6 +316,10 @@ impl<D: BlockDevice> Row<D> {
             ClaimKind::None => Claim::None,
             ClaimKind::Shared => Claim::Shared(range()),
             ClaimKind::Exclusive => Claim::Exclusive(range()),
+            ClaimKind::ExclusiveToEnd => match range() {
+                range if range.is_empty() => Claim::Exclusive(range.start..u64::MAX),
+                range => Claim::Exclusive(range),
+            },
             ClaimKind::Listed => Claim::Shared(unmap::reach(data_out)),
             ClaimKind::Everything => Claim::EVERYTHING,
         }

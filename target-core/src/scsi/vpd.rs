@@ -86,7 +86,7 @@ fn block_limits<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
     let discard = capabilities.discard;
 
     let mut body = Vec::with_capacity(60);
-    body.push(1); // WSNZ: WRITE SAME of zero blocks does not go to the end, which mostly is more than MAXIMUM WRITE SAME LENGTH
+    body.push(0); // WSNZ: WRITE SAME of zero blocks goes to the end
     body.push(limits::COMPARE_AND_WRITE_BLOCKS);
     body.extend_from_slice(&u16::try_from(granularity).unwrap_or(0).to_be_bytes());
     body.extend_from_slice(&unit.max_transfer_blocks().to_be_bytes());

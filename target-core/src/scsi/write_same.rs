@@ -33,6 +33,9 @@ pub fn write_same<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<
         let bytes = request.bytes(&range);
         // A block of another length is one of another disk: an initiator that is wrong about the block size is wrong about the range too.
         let block = request.exact_data_out()?.to_bytes();
+        if bytes.is_empty() {
+            return Ok(Reply::good());
+        }
         // LBPRZ is told: only zeros can be had by unmapping, anything else is written (SBC-4 table 139).
         if block.iter().any(|byte| *byte != 0) {
             blocks::write_repeated(request, bytes, &block).await?;
@@ -47,12 +50,14 @@ pub fn write_same<'a, D: BlockDevice>(request: &'a Request<'a, D>) -> BoxFuture<
     })
 }
 
-/// A NUMBER OF LOGICAL BLOCKS of zero, which without WSNZ would mean all up to the end, is refused, and so is more than MAXIMUM WRITE SAME
-/// LENGTH (SBC-4 5.50).
-fn range(extent: Extent, capacity: u64, layout: Layout, most: u64) -> Result<Range<u64>, Sense> {
-    let range = extent.within(capacity)?;
-    match (1..=most).contains(&extent.blocks) {
-        true => Ok(range),
-        false => Err(Sense::invalid_field_in_cdb(layout.length_byte(), 7)),
+/// A NUMBER OF LOGICAL BLOCKS of zero means all up to the end (WSNZ is zero); more than MAXIMUM WRITE SAME LENGTH is refused.
+fn range(mut extent: Extent, capacity: u64, layout: Layout, most: u64) -> Result<Range<u64>, Sense> {
+    if extent.blocks == 0 {
+        extent.blocks = capacity.checked_sub(extent.lba).ok_or(Sense::out_of_range(extent.lba))?;
     }
+    let range = extent.within(capacity)?;
+    if extent.blocks > most {
+        return Err(Sense::invalid_field_in_cdb(layout.length_byte(), 7));
+    }
+    Ok(range)
 }

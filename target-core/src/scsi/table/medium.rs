@@ -164,7 +164,7 @@ impl<D: BlockDevice> Table<D> {
     const WRITE_SAME: Row<D> = Row {
         timeouts: Timeouts::LONG,
         data: Data::OutBy(write_same::data_out),
-        claim: ClaimKind::Exclusive,
+        claim: ClaimKind::ExclusiveToEnd,
         handler: Handler::Later(write_same::write_same),
         ..Self::WRITE
     };
