@@ -91,8 +91,8 @@ impl TextPhase {
         }
     }
 
-    /// The next text that the initiator says is to be answered with this MaxRecvDataSegmentLength; `parameters` are those that hold. Whether
-    /// that is news.
+    /// The next text that the initiator says is to be answered with this MaxRecvDataSegmentLength; `parameters` are those that hold.
+    /// Whether that is news.
     pub fn declare(&mut self, length: u32, parameters: &Parameters) -> bool {
         let length = keys::segment_length(length);
         let known = parameters.target_max_recv_data_segment_length;

@@ -48,7 +48,7 @@ impl FullFeature {
         self.members.iter().map(|member| member.leg).find(may)
     }
 
-    /// Tells on another connection that this one is dropped, or has gone (RFC 7143 §7.1.4.3): the initiator may not have noticed, and waits
+    /// Tells on another connection that this one is dropped, or has gone (RFC 7143 §11.9.1): the initiator may not have noticed, and waits
     /// for answers that do not come.
     pub(super) fn announce_loss(&self, link: &mut Link, lost: Leg) {
         let Some(cid) = self.member(lost).map(|member| member.cid) else { return };

@@ -35,7 +35,8 @@ impl FullFeature {
     }
 
     /// Asks the initiator to begin a negotiation on the connection at hand within `seconds`, in which it is to learn of this
-    /// MaxRecvDataSegmentLength; not if it knows it, was asked for the same before, or is to go. One that does not care keeps to what it knows.
+    /// MaxRecvDataSegmentLength; not if it knows it, was asked for the same before, or is to go. One that does not care keeps to what it
+    /// knows.
     pub(super) fn request_negotiation(&mut self, link: &mut Link, length: u32, seconds: u16) {
         let leg = link.leg();
         if self.is_discovery() || self.is_leaving(leg) || link.line(leg).is_none_or(|line| line.is_closing())
