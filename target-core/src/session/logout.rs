@@ -110,9 +110,11 @@ impl FullFeature {
     pub(super) fn conclude_logout(&mut self, link: &mut Link) {
         let mut at = 0;
         while let Some(leaving) = self.leaving.get(at) {
+            // A connection that goes hears first of what it asked for others before.
+            let owes = |leg: Leg| self.leaving.iter().take(at).any(|earlier| earlier.answer_on == leg);
             let waits = match leaving.whom {
-                Whom::Session => self.tasks.is_any_running(),
-                Whom::Connection(leg) => self.tasks.is_running(leg),
+                Whom::Session => self.tasks.is_any_running() || at > 0,
+                Whom::Connection(leg) => self.tasks.is_running(leg) || owes(leg),
                 Whom::Gone => self.has_orphans(),
             };
             if waits {

@@ -161,6 +161,27 @@ fn a_connection_is_gone_when_its_commands_have_ended() {
 }
 
 #[test]
+fn who_logs_out_hears_first_what_became_of_a_connection_that_has_gone() {
+    for reason in [0, 1] {
+        let mut group = Group::of(2);
+        let id = running(&mut group, B);
+        group.part(B);
+        aborted(&mut group);
+        for (reason, cid) in [(1, CID + 1), (reason, CID)] {
+            let request = logout(&mut group, reason, cid);
+            group.send(A, request);
+        }
+        group.silence();
+        ended(&mut group, id);
+        let heard = group.heard(A);
+        assert!(
+            matches!(&heard[..], [TargetPdu::Logout(one), TargetPdu::Logout(two)] if (one.response, two.response) == (1, 0))
+        );
+        assert_eq!(group.closed(), (A, CloseReason::LogoutRequested));
+    }
+}
+
+#[test]
 fn nobody_waits_for_ever_for_a_connection_that_has_gone() {
     let mut group = Group::of(2);
     running(&mut group, B);
