@@ -22,8 +22,8 @@ pub struct VolumeConfig {
 }
 
 impl VolumeConfig {
-    /// The usual configuration: writes are not acknowledged before the bricks have them, no log, one submit
-    /// thread.
+    /// The usual configuration: writes are not acknowledged before the bricks have them, what does nothing
+    /// for direct I/O is passed by, no log, one submit thread.
     #[must_use]
     pub fn new(volume: impl Into<String>, hosts: Vec<Host>) -> Self {
         Self {
@@ -31,10 +31,23 @@ impl VolumeConfig {
             hosts,
             log_file: None,
             log_level: LogLevel::Warning,
-            options: vec![TranslatorOption::new("*-write-behind", "pass-through", "true")],
+            options: usual_options(),
             submit_threads: 1,
         }
     }
+}
+
+/// Translators that are of no use to one writer of large files with a queue of its own. The caches among them
+/// would tell what another client has changed long since; client-io-threads hands each operation to another
+/// thread, at more than the cost of all the others.
+const PASSED_BY: [&str; 7] =
+    ["io-threads", "io-cache", "md-cache", "nl-cache", "open-behind", "read-ahead", "readdir-ahead"];
+
+fn usual_options() -> Vec<TranslatorOption> {
+    let durable = TranslatorOption::new("*-write-behind", "pass-through", "true");
+    let passed_by =
+        PASSED_BY.map(|name| TranslatorOption::new(format!("*-{name}"), "pass-through", "true").optional());
+    std::iter::once(durable).chain(passed_by).collect()
 }
 
 /// A host that runs GlusterFS' management daemon, reached over TCP.
@@ -66,13 +79,22 @@ pub struct TranslatorOption {
     pub key: String,
     /// Its value.
     pub value: String,
+    /// The volume is not to be used without.
+    pub essential: bool,
 }
 
 impl TranslatorOption {
-    /// The option `key` = `value` for the translators whose names match `translator`.
+    /// The option `key` = `value` for the translators whose names match `translator`, without which the volume
+    /// is not to be used.
     #[must_use]
     pub fn new(translator: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { translator: translator.into(), key: key.into(), value: value.into() }
+        Self { translator: translator.into(), key: key.into(), value: value.into(), essential: true }
+    }
+
+    /// One that the volume can be used without.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { essential: false, ..self }
     }
 }
 

@@ -116,7 +116,12 @@ impl Instance {
         let translators = self.translators()?;
         for option in options {
             for translator in translators.iter().filter(|t| volfile::matches(&option.translator, &t.name)) {
-                self.verify(option, &translator.name)?;
+                match self.verify(option, &translator.name) {
+                    Err(error @ Error::Option { .. }) if !option.essential => {
+                        tracing::debug!(%error, "an option of GlusterFS' client has no effect");
+                    }
+                    verified => verified?,
+                }
             }
         }
         Ok(())

@@ -201,8 +201,35 @@ async fn connecting_tries_every_host_and_reports_what_is_wrong() {
         matches!(&error, Error::Option { translator, .. } if translator == "blocks-write-behind"),
         "{error}"
     );
+    let mut wished = config(&gluster);
+    wished.options.push(TranslatorOption::new("*-io-stats", "of-no-use", "true").optional());
+    within(30, Volume::connect(wished)).await.unwrap();
 
     let mut none = config(&gluster);
     none.hosts.clear();
     assert_eq!(within(30, Volume::connect(none)).await.unwrap_err().kind(), Kind::Invalid);
+}
+
+/// What a volume has of caches and threads in its clients when nobody has thought about it.
+#[tokio::test]
+async fn translators_of_no_use_are_passed_by() {
+    let stock =
+        ["io-cache", "quick-read", "read-ahead", "open-behind", "stat-prefetch", "nl-cache", "readdir-ahead"];
+    let options = stock.map(|name| (format!("performance.{name}"), "on".to_owned()));
+    let threads = ("performance.client-io-threads".to_owned(), "on".to_owned());
+    let options = options.into_iter().chain([threads]).collect();
+    let gluster = gluster(&VolumeSpec { replica: 1, options, ..VolumeSpec::default() });
+    let mut config = config(&gluster);
+    let passed_by: Vec<_> = config.options.iter().map(|option| option.translator.clone()).collect();
+    // An essential option that had no effect would keep the volume from being used.
+    config.options.iter_mut().for_each(|option| option.essential = true);
+    let volume = within(30, Volume::connect(config)).await.unwrap();
+    let translators = within(5, volume.translators()).await.unwrap();
+    for translator in passed_by {
+        let name = translator.trim_start_matches('*');
+        assert!(
+            translators.iter().any(|it| it.name.ends_with(name)),
+            "{translator} is not in {translators:?}"
+        );
+    }
 }
