@@ -58,6 +58,21 @@ struct Line {
     acknowledged: Option<Serial>,
 }
 
+impl Line {
+    /// What was said once is said again here, with what was heard there.
+    fn hears_of(&mut self, said: Option<Serial>) {
+        let Some((said, sent)) = said.zip(self.model.exp_stat_sn()) else { return };
+        if !sent.is_before(said) && self.acknowledged.is_none_or(|it| it.is_before(said)) {
+            self.acknowledged = Some(said);
+        }
+    }
+}
+
+/// ExpStatSN has its place in all that an initiator says (RFC 7143 §11.2).
+fn exp_stat_sn(pdu: &[u8]) -> Option<Serial> {
+    pdu.get(28..32)?.try_into().ok().map(|bytes| Serial(u32::from_be_bytes(bytes)))
+}
+
 struct Bench {
     config: Arc<ConnectionConfig>,
     catalog: Arc<Lab>,
@@ -193,6 +208,7 @@ impl Bench {
         }
         let Self { connection, lines, now, .. } = self;
         let line = &mut lines[at];
+        line.hears_of(exp_stat_sn(&sent));
         line.model.sent(&sent);
         line.input.extend_from_slice(&sent);
         connection.receive(line.leg, *now, &mut line.input);
