@@ -59,11 +59,10 @@ struct Line {
 }
 
 impl Line {
-    /// What was said once is said again here, with what was heard there.
-    fn hears_of(&mut self, said: Option<Serial>) {
-        let Some((said, sent)) = said.zip(self.model.exp_stat_sn()) else { return };
-        if !sent.is_before(said) && self.acknowledged.is_none_or(|it| it.is_before(said)) {
-            self.acknowledged = Some(said);
+    /// What was said elsewhere is said again here, with what was heard there; be it more than there is to hear here.
+    fn says_heard(&mut self, said: Option<Serial>) {
+        if said.is_some_and(|said| self.acknowledged.is_none_or(|it| it.is_before(said))) {
+            self.acknowledged = said;
         }
     }
 }
@@ -208,7 +207,7 @@ impl Bench {
         }
         let Self { connection, lines, now, .. } = self;
         let line = &mut lines[at];
-        line.hears_of(exp_stat_sn(&sent));
+        line.says_heard(exp_stat_sn(&sent));
         line.model.sent(&sent);
         line.input.extend_from_slice(&sent);
         connection.receive(line.leg, *now, &mut line.input);
