@@ -45,9 +45,12 @@ impl FullFeature {
         true
     }
 
-    /// Takes note of what a PDU acknowledges.
+    /// Takes note of what a PDU acknowledges, unless that has not been sent.
     pub(super) fn acknowledge(&mut self, link: &mut Link, leg: Leg, pdu: &InitiatorPdu) {
         let Some(acknowledged) = exp_stat_sn(pdu) else { return };
+        if link.line(leg).is_none_or(|line| line.stat_sn.is_before(acknowledged)) {
+            return;
+        }
         let Some(member) = self.member_mut(leg) else { return };
         if member.acknowledged.is_none_or(|before| before.is_before(acknowledged)) {
             member.acknowledged = Some(acknowledged);

@@ -3,7 +3,7 @@
 use super::bench::{CID, answer, pattern};
 use super::group::Group;
 use crate::pdu::fields::Serial;
-use crate::pdu::initiator::ScsiCommand;
+use crate::pdu::initiator::{NopOut, ScsiCommand};
 use crate::pdu::target::{ReadyToTransfer, TargetPdu};
 use crate::scsi::command::{Outcome, TaskManagement, TaskManagementOutcome};
 use crate::session::event::{CloseReason, Leg};
@@ -267,6 +267,21 @@ fn a_fence_asks_though_an_answer_is_awaited_already() {
     assert!(matches!(group.only(A), TargetPdu::NopIn(_)), "asked again");
     group.send(A, old);
     assert_eq!(group.heard(B), []);
+}
+
+/// Nobody has heard what was not said.
+#[test]
+fn a_fence_is_not_lowered_by_what_was_never_sent() {
+    let mut group = fenced();
+    let absurd = NopOut { exp_stat_sn: Serial(0x2a2a_2a2a), ..group.lead.nop(b"") };
+    group.send(A, absurd);
+    assert_eq!(group.heard(B), []);
+    group.heard(A);
+    let reset = group.lead.management(5);
+    group.send(B, reset);
+    let (function, _) = group.lead.manage();
+    group.managed(function);
+    assert_eq!(group.heard(B), [], "nor is one that comes after it");
 }
 
 #[test]
