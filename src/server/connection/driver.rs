@@ -152,6 +152,9 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             Err(refusal) => self.refuse(refusal, now),
         };
         self.connection.bound(now, outcome);
+        if let Some(throttling) = self.commands.session().and_then(BoundSession::throttling) {
+            self.connection.set_throttling(Arc::clone(throttling));
+        }
         true
     }
 
