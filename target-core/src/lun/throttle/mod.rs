@@ -69,7 +69,7 @@ impl Throttling {
     }
 
     /// From now on these are the limits of a unit; `make` makes the throttle of one that had none. Not for two threads at a time.
-    pub(super) fn limit(
+    pub(crate) fn limit(
         &self,
         number: u16,
         now: Instant,
