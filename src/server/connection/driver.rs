@@ -198,7 +198,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         if self.held_up.is_some() || self.paused_until.is_some() || !self.lines.iter().any(wants_input) {
             return Ok(false);
         }
-        match self.gathered.verdict() {
+        match self.gathered.verdict(self.connection.is_throttled()) {
             Verdict::Read => {}
             Verdict::Wait => {
                 self.paused_until = Some(now + PAUSE);

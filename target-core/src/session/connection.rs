@@ -124,6 +124,11 @@ impl Connection {
         }
     }
 
+    /// Whether commands wait for the limits of their unit.
+    pub fn is_throttled(&self) -> bool {
+        matches!(&self.phase, Phase::FullFeature(phase) if phase.throttled.due().is_some())
+    }
+
     /// The next thing to act on.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.link.events.pop_front()
