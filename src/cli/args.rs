@@ -87,6 +87,10 @@ pub(super) struct ServeArgs {
     ///   physical_block_size=4KiB
     ///                     physical block size that initiators are told [default: the device's]
     ///   low_space=10%     tell initiators when the device's store has only so much space left
+    ///   max_iops=5000     commands a second; more wait. Beside it iops_burst=500, so many at once after a rest
+    ///   max_bytes_per_second=100MiB
+    ///                     and max_read_bytes_per_second, max_write_bytes_per_second; with bytes_burst, read_bytes_burst,
+    ///                     write_bytes_burst [default of each burst: a tenth of a second's worth]
     ///   read_only         refuse writes
     ///   removable         tell initiators that the medium can be removed
     ///   serial=TEXT       serial number, instead of one made from the target's name

@@ -2,7 +2,7 @@
 
 use crate::config::{
     ByteSize, ClientCertificates, Config, Faults, Finding, Loaded, LunConfig, Place, Portal, Provisioning,
-    TargetConfig,
+    TargetConfig, named_limits,
 };
 use glint_target_core::login::catalog::AuthPolicy;
 use serde_json::{Value, json};
@@ -56,6 +56,10 @@ fn unit(lun: &LunConfig) -> String {
     }
     if let Some(low) = lun.low_space {
         let _ = write!(text, ", low space {low}");
+    }
+    for limit in named_limits(lun.limits) {
+        let ((name, _), [most, burst]) = (limit.keys, limit.shown);
+        let _ = write!(text, ", {name} {most} (burst {burst})");
     }
     let marks = [
         (lun.grow, "grow"),
@@ -144,6 +148,15 @@ fn finding(file: &Path, finding: &Finding) -> Value {
     json!({ "file": file.display().to_string(), "line": line, "message": finding.message })
 }
 
+/// By the keys of the configuration; those that there are.
+fn limits(lun: &LunConfig) -> Value {
+    let pairs = named_limits(lun.limits).flat_map(|named| {
+        let (most, burst) = named.keys;
+        [(most.to_owned(), json!(named.limit.rate)), (burst.to_owned(), json!(named.limit.burst))]
+    });
+    Value::Object(pairs.collect())
+}
+
 fn target(target: &TargetConfig) -> Value {
     json!({
         "name": *target.name,
@@ -168,6 +181,7 @@ fn target(target: &TargetConfig) -> Value {
                 "grow": lun.grow,
                 "shrink": lun.shrink,
                 "low_space": lun.low_space.map(|space| space.to_string()),
+                "limits": limits(lun),
                 "preallocate": lun.preallocate,
                 "provisioning": lun.provisioning.word(),
                 "read_only": lun.read_only,

@@ -51,7 +51,7 @@ fn a_summary_names_what_is_served_and_no_secret() {
     std::fs::write(directory.path().join("secret"), "swordfish-swordfish\n").unwrap();
     let file = directory.path().join("glint.toml");
     let text = "[[target]]\nname = \"db\"\n[target.chap]\nuser = \"alice\"\nsecret_file = \"secret\"\n\
-                [[target.lun]]\ndevice = \"file:/srv/db.img\"\nsize = \"2GiB\"\n";
+                [[target.lun]]\ndevice = \"file:/srv/db.img\"\nsize = \"2GiB\"\nmax_iops = 300\n";
     std::fs::write(&file, text).unwrap();
     let loaded = ConfigSource { file: Some(file.clone()), flags: Flags::default() }.load();
     let summary = report::summary(&loaded.as_ref().unwrap().config);
@@ -60,6 +60,7 @@ fn a_summary_names_what_is_served_and_no_secret() {
         "any initiator",
         "CHAP",
         "LUN 0: file:/srv/db.img, 2GiB",
+        "max_iops 300 (burst 30)",
         "127.0.0.1:3260",
     ] {
         assert!(summary.contains(word), "{word} in\n{summary}");
@@ -67,6 +68,8 @@ fn a_summary_names_what_is_served_and_no_secret() {
     let json = report::json(&file, &loaded);
     assert_eq!(json["valid"], true);
     assert_eq!(json["targets"][0]["luns"][0]["size"], 2u64 << 30);
+    assert_eq!(json["targets"][0]["luns"][0]["limits"]["max_iops"], 300);
+    assert_eq!(json["targets"][0]["luns"][0]["limits"]["iops_burst"], 30);
     for text in [summary, json.to_string(), format!("{loaded:?}")] {
         assert!(!text.contains("swordfish") && !text.contains("[115, 119"), "{text}");
     }

@@ -7,7 +7,7 @@ use super::model::TargetConfig;
 use super::name::{IscsiName, TargetLabel};
 use super::targets::{LunDraft, TargetDraft, derived_iqn};
 use super::tls::{self, ClientCertificates, Tls};
-use super::units::parse_low_space;
+use super::units::{ByteSize, parse_low_space};
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
 use std::path::{Path, PathBuf};
 
@@ -96,7 +96,7 @@ struct VolumeOption {
     set: fn(&mut LunDraft, Option<&str>) -> Result<(), String>,
 }
 
-const OPTIONS: [VolumeOption; 11] = [
+const OPTIONS: [VolumeOption; 19] = [
     VolumeOption { name: "size", set: |lun, value| needed(value)?.parse().map(|size| lun.size = Some(size)) },
     VolumeOption {
         name: "block_size",
@@ -109,6 +109,38 @@ const OPTIONS: [VolumeOption; 11] = [
     VolumeOption {
         name: "low_space",
         set: |lun, value| parse_low_space(needed(value)?).map(|space| lun.low_space = Some(space)),
+    },
+    VolumeOption {
+        name: "max_iops",
+        set: |lun, value| count(value).map(|most| lun.limits.iops.most = Some(most)),
+    },
+    VolumeOption {
+        name: "iops_burst",
+        set: |lun, value| count(value).map(|most| lun.limits.iops.burst = Some(most)),
+    },
+    VolumeOption {
+        name: "max_bytes_per_second",
+        set: |lun, value| bytes(value).map(|most| lun.limits.bytes.most = Some(most)),
+    },
+    VolumeOption {
+        name: "bytes_burst",
+        set: |lun, value| bytes(value).map(|most| lun.limits.bytes.burst = Some(most)),
+    },
+    VolumeOption {
+        name: "max_read_bytes_per_second",
+        set: |lun, value| bytes(value).map(|most| lun.limits.read_bytes.most = Some(most)),
+    },
+    VolumeOption {
+        name: "read_bytes_burst",
+        set: |lun, value| bytes(value).map(|most| lun.limits.read_bytes.burst = Some(most)),
+    },
+    VolumeOption {
+        name: "max_write_bytes_per_second",
+        set: |lun, value| bytes(value).map(|most| lun.limits.write_bytes.most = Some(most)),
+    },
+    VolumeOption {
+        name: "write_bytes_burst",
+        set: |lun, value| bytes(value).map(|most| lun.limits.write_bytes.burst = Some(most)),
     },
     VolumeOption { name: "read_only", set: |lun, value| switch(value).map(|on| lun.read_only = on) },
     VolumeOption { name: "removable", set: |lun, value| switch(value).map(|on| lun.removable = on) },
@@ -127,6 +159,15 @@ const OPTIONS: [VolumeOption; 11] = [
 
 fn needed(value: Option<&str>) -> Result<&str, String> {
     value.ok_or_else(|| "needs a value".into())
+}
+
+fn bytes(value: Option<&str>) -> Result<u64, String> {
+    needed(value)?.parse::<ByteSize>().map(|size| size.0)
+}
+
+fn count(value: Option<&str>) -> Result<u64, String> {
+    let text = needed(value)?;
+    text.parse().map_err(|_| format!("{text:?} is no whole number"))
 }
 
 fn switch(value: Option<&str>) -> Result<bool, String> {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::Provisioning;
 use glint_target_core::lun::space::LowSpace;
+use glint_target_core::lun::throttle::{Limit, Limits};
 
 fn read(text: &str) -> Result<TargetConfig, Vec<String>> {
     let mut findings = Findings::default();
@@ -50,6 +51,27 @@ fn what_a_volume_tells_of_blocks_and_space() {
         "read_only,shrink",
     ] {
         assert_eq!(lun(options).unwrap_err().len(), 1, "{options}");
+    }
+}
+
+#[test]
+fn what_a_volume_may_do_in_a_second() {
+    let limits = |options: &str| read(&format!("a=null:,size=1MiB,{options}")).map(|it| it.luns[0].limits);
+    let limit = |rate, burst| Some(Limit { rate, burst });
+    assert_eq!(limits("read_only"), Ok(Limits::NONE));
+    assert_eq!(
+        limits(
+            "max_iops=5000,max_bytes_per_second=100MiB,bytes_burst=1GiB,max_read_bytes_per_second=1MB,max_write_bytes_per_second=64KiB"
+        ),
+        Ok(Limits {
+            iops: limit(5000, 500),
+            bytes: limit(100 << 20, 1 << 30),
+            read_bytes: limit(1_000_000, 100_000),
+            write_bytes: limit(64 << 10, 6553),
+        })
+    );
+    for options in ["max_iops=1k", "max_iops", "iops_burst=3", "max_bytes_per_second=1KiB", "max_iops=-1"] {
+        assert_eq!(limits(options).unwrap_err().len(), 1, "{options}");
     }
 }
 

@@ -13,6 +13,7 @@ mod name;
 mod network;
 mod reader;
 mod targets;
+mod throttle;
 mod tls;
 mod units;
 mod whole;
@@ -27,5 +28,6 @@ pub use model::{
     TargetConfig,
 };
 pub use name::{IscsiName, NodeId, Serial, TargetLabel};
+pub use throttle::{NamedLimit, named as named_limits};
 pub use tls::{ClientCertificates, Tls};
 pub use units::ByteSize;

@@ -6,6 +6,7 @@ use super::name::{IscsiName, NodeId, Serial, TargetLabel};
 use super::tls::Tls;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
 use glint_target_core::lun::space::LowSpace;
+use glint_target_core::lun::throttle;
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
@@ -222,6 +223,8 @@ pub struct LunConfig {
     pub physical_block_size: Option<u32>,
     /// How little space below makes initiators be told of it.
     pub low_space: Option<LowSpace>,
+    /// What it may do in a second.
+    pub limits: throttle::Limits,
     /// Refuse writes.
     pub read_only: bool,
     /// Tell initiators that the medium can be removed.

@@ -8,6 +8,7 @@ use super::model::{LunConfig, Provisioning, RedirectConfig, TargetConfig};
 use super::name::{InitiatorPattern, IscsiName, Serial, TargetLabel};
 use super::network::Network;
 use super::reader::Section;
+use super::throttle::LimitsDraft;
 use super::units::ByteSize;
 use glint_target_core::login::catalog::{AuthPolicy, InitiatorList};
 use glint_target_core::lun::space::LowSpace;
@@ -118,6 +119,7 @@ fn read_lun(mut section: Section<'_>) -> Option<LunConfig> {
         block_size: section.value("block_size"),
         physical_block_size: section.value("physical_block_size"),
         low_space: section.value("low_space"),
+        limits: LimitsDraft::read(&mut section),
         read_only: section.value_or("read_only", false),
         removable: section.value_or("removable", false),
         provisioning: section.value_or("provisioning", Provisioning::default()),
@@ -142,6 +144,7 @@ pub(super) struct LunDraft {
     pub(super) block_size: Option<ByteSize>,
     pub(super) physical_block_size: Option<ByteSize>,
     pub(super) low_space: Option<LowSpace>,
+    pub(super) limits: LimitsDraft,
     pub(super) read_only: bool,
     pub(super) removable: bool,
     pub(super) provisioning: Provisioning,
@@ -209,6 +212,7 @@ impl LunDraft {
         if self.low_space.is_some() && self.provisioning == Provisioning::Full {
             fault("low_space", "`low_space` does nothing for a unit that is fully provisioned".into());
         }
+        let limits = self.limits.finish(&mut fault);
         good.then_some(LunConfig {
             number: self.number,
             device,
@@ -219,6 +223,7 @@ impl LunDraft {
             block_size,
             physical_block_size: physical_block_size.and_then(|size| u32::try_from(size).ok()),
             low_space: self.low_space,
+            limits,
             read_only: self.read_only,
             removable: self.removable,
             provisioning: self.provisioning,

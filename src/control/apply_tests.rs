@@ -1,5 +1,8 @@
 use super::*;
 use crate::config::{ConfigSource, Flags};
+use glint_target_core::lun::throttle::Passage;
+use glint_target_core::scsi::command::DeviceServer;
+use glint_target_core::scsi::lun_address::LunAddress;
 use std::net::TcpStream;
 
 fn config(volumes: &[&str]) -> Config {
@@ -108,6 +111,51 @@ async fn the_space_of_a_volume_is_looked_after() {
     drop(unit);
     assert_eq!(told(&control.apply(&config(&["w=ram:,size=1MiB"])).await), [""; 0]);
     assert_eq!(left.strong_count(), 0);
+}
+
+#[tokio::test]
+async fn limits_change_without_disturbing_the_volume() {
+    let first = config(&["v=ram:,size=1MiB,max_iops=10", "w=ram:,size=1MiB"]);
+    let mut control = control(&first);
+    assert_eq!(told(&control.apply(&first).await), [""; 0]);
+    let device = |control: &Control, name| Arc::clone(&control.targets.get(&iqn(name)).unwrap().device);
+    let (unit, throttling) = {
+        let server = &device(&control, "v").server;
+        (server.unit(0).unwrap(), Arc::clone(server.throttling().unwrap()))
+    };
+    assert!(throttling.is_any() && !device(&control, "w").server.throttling().unwrap().is_any());
+    let now = std::time::Instant::now();
+    let passage = Passage {
+        lun: LunAddress::from_number(0),
+        cdb: &[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0],
+        bytes: 512,
+        is_urgent: false,
+    };
+    assert!(throttling.charge(now, &passage).is_none());
+    let waiting = throttling.charge(now, &passage).unwrap();
+    assert!(waiting.look(now).is_err());
+
+    assert_eq!(
+        told(&control.apply(&config(&["v=ram:,size=1MiB", "w=ram:,size=1MiB,max_iops=1"])).await),
+        [""; 0]
+    );
+    assert!(waiting.look(now).is_ok(), "who waits for a limit that is lifted goes on");
+    assert!(!throttling.is_any() && device(&control, "w").server.throttling().unwrap().is_any());
+    assert!(
+        Arc::ptr_eq(&unit, &device(&control, "v").server.unit(0).unwrap()),
+        "the unit has not been disturbed"
+    );
+    let metrics = control.node.metrics().render().unwrap();
+    let line = format!("glint_volume_throttled_total{{lun=\"0\",target=\"{}\"}}", iqn("v"));
+    assert!(metrics.contains(&format!("{line} 0")) || metrics.contains(&format!("{line} 1")), "{metrics}");
+
+    // A volume that goes takes its limits with it, and lets those go who wait.
+    let server = device(&control, "w");
+    let throttling = server.server.throttling().unwrap();
+    assert!(throttling.charge(now, &passage).is_none());
+    let waiting = throttling.charge(now, &passage).unwrap();
+    assert_eq!(told(&control.apply(&config(&["v=ram:,size=1MiB"])).await), [""; 0]);
+    assert!(!throttling.is_any() && waiting.look(now).is_ok());
 }
 
 #[tokio::test]

@@ -14,10 +14,11 @@ use glint_target_core::lun::copy::CopyManager;
 use glint_target_core::lun::identity::Identity;
 use glint_target_core::lun::memory::{Document, MemoryError};
 use glint_target_core::lun::target::TargetDevice;
+use glint_target_core::lun::throttle::Limits;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a unit that is closed may take to end its commands, and then to flush.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
@@ -136,6 +137,7 @@ impl OpenTarget {
             volumes
         });
         self.watchers.insert(lun.number, SpaceWatcher::start(&unit, self.device.server.name(), lun.number));
+        self.limit(lun.number, lun.limits);
         self.device.server.add_unit(lun.number, unit);
         self.luns.insert(lun.number, lun);
     }
@@ -146,6 +148,8 @@ impl OpenTarget {
         if let Some(watcher) = self.watchers.remove(&number) {
             watcher.stop().await;
         }
+        // Commands that wait find out that it is gone.
+        self.limit(number, Limits::NONE);
         let Some(unit) = self.device.server.remove_unit(number) else { return };
         let name = Arc::clone(self.device.server.name());
         if tokio::time::timeout(CLOSE_PATIENCE, unit.settled()).await.is_err() {
@@ -162,11 +166,12 @@ impl OpenTarget {
         metrics.forget_volume(&name, number);
     }
 
-    /// Gives a unit the size and the threshold that are wanted now; initiators are told of the size by a unit attention.
+    /// Gives a unit the size, the limits and the threshold that are wanted now; initiators are told of the size by a unit attention.
     pub(super) async fn resize(&mut self, lun: LunConfig) -> Result<(), VolumeError> {
         let Some(unit) = self.device.server.unit(lun.number) else { return Ok(()) };
         let found = unit.device().geometry().size;
         unit.space().set_threshold(lun.low_space);
+        self.limit(lun.number, lun.limits);
         match lun.size {
             Some(wanted) if wanted < found && !lun.shrink => {
                 return Err(VolumeError::WouldShrink { found, wanted });
@@ -191,6 +196,13 @@ impl OpenTarget {
         Ok(())
     }
 
+    /// From now on these are the limits of a unit that is served.
+    fn limit(&self, number: u16, limits: Limits) {
+        if let Some(volume) = self.device.volume(number) {
+            self.device.server.limit(number, Instant::now(), limits, || volume);
+        }
+    }
+
     /// The numbers of all units.
     pub(super) fn numbers(&self) -> Vec<u16> {
         self.luns.keys().copied().collect()
@@ -199,6 +211,6 @@ impl OpenTarget {
 
 /// Whether a unit that is open need not be closed to become the other.
 fn differs_in_passing(open: &LunConfig, wanted: &LunConfig) -> bool {
-    let &LunConfig { size, preallocate, grow, shrink, low_space, .. } = wanted;
-    LunConfig { size, preallocate, grow, shrink, low_space, ..open.clone() } == *wanted
+    let &LunConfig { size, preallocate, grow, shrink, low_space, limits, .. } = wanted;
+    LunConfig { size, preallocate, grow, shrink, low_space, limits, ..open.clone() } == *wanted
 }

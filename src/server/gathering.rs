@@ -2,7 +2,8 @@
 //!
 //! They are apart from those of commands that run, as who is waited for with the one could not give the other back. While all connections
 //! together hold more than the limit, those with more than the average are not read from: the others complete their commands,
-//! which frees memory. At twice the limit, when not enough of them do, who has more than the average is closed.
+//! which frees memory. At twice the limit, when not enough of them do, who has more than the average is closed; but not who has commands
+//! that the limits of their volume make wait: he cannot help it, and time frees what they hold. He is not read from meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,17 +69,21 @@ impl Part {
         self.bytes = bytes;
     }
 
-    /// Whether the connection may be read from.
-    pub(super) fn verdict(&self) -> Verdict {
+    /// Whether the connection may be read from; `is_throttled`: it has commands that wait for the limits of their volume.
+    pub(super) fn verdict(&self, is_throttled: bool) -> Verdict {
         let total = self.node.total.load(Ordering::Relaxed);
         if total <= self.node.limit || self.bytes == 0 {
             return Verdict::Read;
+        }
+        let is_full = total > self.node.limit.saturating_mul(2);
+        if is_full && is_throttled {
+            return Verdict::Wait;
         }
         // One of all holds no more than the average, so there is always one that goes on.
         let average = total / self.node.holders.load(Ordering::Relaxed).max(1);
         if self.bytes <= average {
             Verdict::Read
-        } else if total > self.node.limit.saturating_mul(2) {
+        } else if is_full {
             Verdict::Close
         } else {
             Verdict::Wait
@@ -101,13 +106,14 @@ mod tests {
         let node = Gathering::new(100);
         let (mut large, mut small) = (node.part(), node.part());
         large.set(100);
-        assert_eq!(large.verdict(), Verdict::Read);
+        assert_eq!(large.verdict(false), Verdict::Read);
         small.set(10);
-        assert_eq!((large.verdict(), small.verdict()), (Verdict::Wait, Verdict::Read));
+        assert_eq!((large.verdict(false), small.verdict(false)), (Verdict::Wait, Verdict::Read));
         large.set(191);
-        assert_eq!((large.verdict(), small.verdict()), (Verdict::Close, Verdict::Read));
+        assert_eq!((large.verdict(false), small.verdict(false)), (Verdict::Close, Verdict::Read));
+        assert_eq!((large.verdict(true), small.verdict(true)), (Verdict::Wait, Verdict::Wait));
         drop(large);
-        assert_eq!((node.total(), small.verdict()), (10, Verdict::Read));
+        assert_eq!((node.total(), small.verdict(false)), (10, Verdict::Read));
         small.set(0);
         assert_eq!((node.total(), node.holders.load(Ordering::Relaxed)), (0, 0));
     }
@@ -117,6 +123,6 @@ mod tests {
         let node = Gathering::new(100);
         let mut only = node.part();
         only.set(250);
-        assert_eq!(only.verdict(), Verdict::Read);
+        assert_eq!(only.verdict(false), Verdict::Read);
     }
 }

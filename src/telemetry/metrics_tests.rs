@@ -1,5 +1,6 @@
 use super::*;
 use crate::telemetry::Operation;
+use glint_target_core::lun::throttle::Meter;
 use glint_target_core::payload::Payload;
 use glint_target_core::scsi::command::{Outcome, Response};
 use glint_target_core::scsi::sense::{Asc, Sense, SenseKey, Status};
@@ -26,8 +27,12 @@ fn a_volume_counts_what_its_commands_did() {
     volume.end(Operation::of(0x28), 0, Duration::from_micros(15), &response(4096, None));
     let sense = Sense::new(SenseKey::MediumError, Asc(0x11, 0));
     volume.end(Operation::of(0x2a), 512, Duration::from_millis(3), &response(0, Some(sense)));
+    volume.throttled(Duration::from_millis(250));
+    volume.throttled(Duration::from_millis(500));
     let text = metrics.render().unwrap();
     for line in [
+        r#"glint_volume_throttled_total{lun="3",target="iqn.x:demo"} 2"#,
+        r#"glint_volume_throttled_seconds_total{lun="3",target="iqn.x:demo"} 0.75"#,
         r#"glint_volume_operations_total{lun="3",op="read",target="iqn.x:demo"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="write",target="iqn.x:demo"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="flush",target="iqn.x:demo"} 0"#,

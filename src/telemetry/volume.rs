@@ -1,10 +1,12 @@
 //! The metrics of one logical unit: handles that were looked up once, so that an I/O touches counters and no label.
 
 use super::operation::Operation;
+use glint_target_core::lun::throttle::Meter;
 use glint_target_core::scsi::command::{Outcome, Response};
 use glint_target_core::scsi::sense::SenseKey;
 use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Counter, CounterVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts,
 };
 use prometheus::{Registry, Result};
 use std::time::Duration;
@@ -22,6 +24,8 @@ pub(super) struct VolumeFamilies {
     latency: HistogramVec,
     errors: IntCounterVec,
     queue_depth: IntGaugeVec,
+    throttled: IntCounterVec,
+    throttled_time: CounterVec,
 }
 
 impl VolumeFamilies {
@@ -51,7 +55,23 @@ impl VolumeFamilies {
                 Opts::new("glint_volume_queue_depth", "Commands that are being worked on."),
                 &["target", "lun"],
             )?,
+            throttled: IntCounterVec::new(
+                Opts::new(
+                    "glint_volume_throttled_total",
+                    "Commands that waited for the volume's limits before they went on.",
+                ),
+                &["target", "lun"],
+            )?,
+            throttled_time: CounterVec::new(
+                Opts::new(
+                    "glint_volume_throttled_seconds_total",
+                    "The time that they waited, all together; not part of the latency.",
+                ),
+                &["target", "lun"],
+            )?,
         };
+        registry.register(Box::new(families.throttled.clone()))?;
+        registry.register(Box::new(families.throttled_time.clone()))?;
         registry.register(Box::new(families.operations.clone()))?;
         registry.register(Box::new(families.bytes.clone()))?;
         registry.register(Box::new(families.latency.clone()))?;
@@ -72,6 +92,8 @@ impl VolumeFamilies {
             bytes_written: direction("write"),
             errors: SENSE_KEYS.map(|key| self.errors.with_label_values(&[target, &lun, key])),
             queue_depth: self.queue_depth.with_label_values(&[target, &lun]),
+            throttled: self.throttled.with_label_values(&[target, &lun]),
+            throttled_time: self.throttled_time.with_label_values(&[target, &lun]),
         }
     }
 
@@ -89,6 +111,8 @@ impl VolumeFamilies {
             let _ = self.errors.remove_label_values(&[target, &lun, key]);
         }
         let _ = self.queue_depth.remove_label_values(&[target, &lun]);
+        let _ = self.throttled.remove_label_values(&[target, &lun]);
+        let _ = self.throttled_time.remove_label_values(&[target, &lun]);
     }
 }
 
@@ -124,6 +148,8 @@ pub struct VolumeMetrics {
     bytes_written: IntCounter,
     errors: [IntCounter; 16],
     queue_depth: IntGauge,
+    throttled: IntCounter,
+    throttled_time: Counter,
 }
 
 impl VolumeMetrics {
@@ -164,5 +190,12 @@ impl VolumeMetrics {
         if let Some(counter) = self.errors.get(key as usize) {
             counter.inc();
         }
+    }
+}
+
+impl Meter for VolumeMetrics {
+    fn throttled(&self, waited: Duration) {
+        self.throttled.inc();
+        self.throttled_time.inc_by(waited.as_secs_f64());
     }
 }

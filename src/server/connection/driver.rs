@@ -152,6 +152,9 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             Err(refusal) => self.refuse(refusal, now),
         };
         self.connection.bound(now, outcome);
+        if let Some(throttling) = self.commands.session().and_then(BoundSession::throttling) {
+            self.connection.set_throttling(Arc::clone(throttling));
+        }
         true
     }
 
@@ -195,7 +198,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         if self.held_up.is_some() || self.paused_until.is_some() || !self.lines.iter().any(wants_input) {
             return Ok(false);
         }
-        match self.gathered.verdict() {
+        match self.gathered.verdict(self.connection.is_throttled()) {
             Verdict::Read => {}
             Verdict::Wait => {
                 self.paused_until = Some(now + PAUSE);

@@ -7,6 +7,7 @@ use crate::server::proofs;
 use crate::server::sessions::{Refusal, SessionHandle};
 use crate::telemetry::VolumeMetrics;
 use glint_target_core::lun::notice::{Listener, Notice};
+use glint_target_core::lun::throttle::Throttling;
 use glint_target_core::scsi::command::{DeviceServer, Nexus, NexusId};
 use glint_target_core::scsi::lun_address::{LunAddress, LunKind};
 use glint_target_core::session::event::SessionRequest;
@@ -52,6 +53,11 @@ impl<S: DeviceServer> BoundSession<S> {
 
     pub(super) fn reach(&self) -> Option<&Reach<S>> {
         self.reach.as_ref()
+    }
+
+    /// The limits that its commands keep.
+    pub(super) fn throttling(&self) -> Option<&Arc<Throttling>> {
+        self.reach.as_ref().and_then(|reach| reach.device.server.throttling())
     }
 
     /// What the device server has to tell.

@@ -23,4 +23,5 @@ pub mod space;
 pub mod statistics;
 pub mod target;
 pub mod task_set;
+pub mod throttle;
 pub mod unit;

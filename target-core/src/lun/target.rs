@@ -2,17 +2,20 @@
 
 use super::copy::CopyManager;
 use super::notice::{Listener, Notices};
+use super::throttle::{Limits, Meter, Throttle, Throttling};
 use super::unit::LogicalUnit;
 use crate::device::BlockDevice;
 use crate::scsi::command::{
     Command, DeviceServer, Nexus, NexusId, Outcome, TaskManagement, TaskManagementOutcome,
 };
 use crate::scsi::lun_address::{LunAddress, LunKind};
+use crate::scsi::table::Table;
 use crate::scsi::{asc, dispatch, no_unit};
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Instant;
 
 /// A unit and its number, in ascending order of the numbers.
 pub type Inventory<D> = Vec<(u16, Arc<LogicalUnit<D>>)>;
@@ -27,6 +30,7 @@ pub struct TargetDevice<D> {
     nexuses: Mutex<HashMap<NexusId, Arc<Nexus>>>,
     copies: Arc<CopyManager<D>>,
     notices: Arc<Notices>,
+    throttling: Arc<Throttling>,
 }
 
 impl<D: BlockDevice> TargetDevice<D> {
@@ -44,6 +48,7 @@ impl<D: BlockDevice> TargetDevice<D> {
             nexuses: Mutex::default(),
             copies,
             notices: Arc::default(),
+            throttling: Arc::new(Throttling::new(Table::<D>::toll)),
         }
     }
 
@@ -120,6 +125,12 @@ impl<D: BlockDevice> TargetDevice<D> {
         }
     }
 
+    /// From now on these are the limits of a unit; `meter` hears of those who waited, from when it has any.
+    pub fn limit(&self, number: u16, now: Instant, limits: Limits, meter: impl FnOnce() -> Arc<dyn Meter>) {
+        let _nexuses = self.lock();
+        self.throttling.limit(number, now, limits, || Arc::new(Throttle::new(meter())));
+    }
+
     /// Those who are told what no command asks for.
     pub fn notices(&self) -> &Arc<Notices> {
         &self.notices
@@ -164,6 +175,10 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
 
     async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {
         super::manage::manage(self, nexus.id, function).await
+    }
+
+    fn throttling(&self) -> Option<&Arc<Throttling>> {
+        Some(&self.throttling)
     }
 
     fn listen(&self, nexus: NexusId, waker: Waker) -> Listener {

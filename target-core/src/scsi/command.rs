@@ -3,6 +3,7 @@
 use super::lun_address::LunAddress;
 use super::sense::{Sense, Status};
 use crate::lun::notice::Listener;
+use crate::lun::throttle::Throttling;
 use crate::payload::Payload;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -173,6 +174,11 @@ pub trait DeviceServer: Send + Sync + 'static {
         nexus: &Arc<Nexus>,
         function: TaskManagement,
     ) -> impl Future<Output = TaskManagementOutcome> + Send;
+
+    /// The limits that transports keep before they hand a command over, if there can be any.
+    fn throttling(&self) -> Option<&Arc<Throttling>> {
+        None
+    }
 
     /// Begins to keep notices for a transport of the nexus, or a part of it; `waker` is woken for each.
     fn listen(&self, nexus: NexusId, waker: Waker) -> Listener;

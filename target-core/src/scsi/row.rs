@@ -34,6 +34,8 @@ pub struct Row<D: BlockDevice> {
     pub layout: Layout,
     /// What it does with those blocks towards others.
     pub claim: ClaimKind,
+    /// How the limits of a unit count it.
+    pub toll: Toll,
     /// How a reservation of another nexus concerns it.
     pub reservation: ReservationClass,
     /// In which access states it may run.
@@ -184,6 +186,17 @@ pub enum ClaimKind {
     Listed,
     /// All of them, for itself.
     Everything,
+}
+
+/// How the limits of a unit count a command (`lun::throttle`): as one operation and with the bytes that it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toll {
+    /// Not at all.
+    Free,
+    /// Among those that read.
+    Read,
+    /// Among those that write.
+    Write,
 }
 
 /// What a reservation of another nexus does to a command: RESERVE (SPC-2 5.5.1, table 9) and persistent (SPC-5 5.14.1, SBC-4 4.17).

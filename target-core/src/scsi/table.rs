@@ -12,7 +12,7 @@ use super::extent::Layout;
 use super::fields::Fields;
 use super::row::{
     AccessClass, AttentionRule, ClaimKind, Data, Handler, Needs, ReservationClass, Row, ServiceAction,
-    Timeouts,
+    Timeouts, Toll,
 };
 use super::sense::Sense;
 use super::{asc, test_unit_ready};
@@ -44,6 +44,7 @@ impl<D: BlockDevice> Table<D> {
         data: Data::None,
         layout: Layout::None,
         claim: ClaimKind::None,
+        toll: Toll::Free,
         reservation: ReservationClass::Tolerant,
         access: AccessClass::Standby,
         attention: AttentionRule::Report,
@@ -56,6 +57,7 @@ impl<D: BlockDevice> Table<D> {
         timeouts: Timeouts::MEDIUM,
         data: Data::InWhole,
         claim: ClaimKind::Shared,
+        toll: Toll::Read,
         reservation: ReservationClass::Read,
         access: AccessClass::Active,
         needs: Needs::READ,
@@ -67,6 +69,7 @@ impl<D: BlockDevice> Table<D> {
         timeouts: Timeouts::MEDIUM,
         data: Data::OutBlocks(1),
         claim: ClaimKind::Shared,
+        toll: Toll::Write,
         reservation: ReservationClass::Write,
         access: AccessClass::Active,
         needs: Needs::WRITE,
@@ -94,6 +97,19 @@ impl<D: BlockDevice> Table<D> {
         rows.iter()
             .take_while(move |row| row.opcode == opcode)
             .filter(move |row| row.needs.are_met(capabilities, removable))
+    }
+
+    /// How limits count a CDB; nonsense is free.
+    pub fn toll(cdb: &[u8]) -> Toll {
+        let cdb = Fields(cdb);
+        let (family, first) = Self::INDEX[usize::from(cdb.u8(0))];
+        let family = Self::FAMILIES.get(usize::from(family)).copied().unwrap_or(&[]);
+        let rows = family.get(usize::from(first)..).unwrap_or(&[]);
+        let service_action = ServiceAction::of(cdb.u8(0)).read(cdb);
+        rows.iter()
+            .take_while(|row| row.opcode == cdb.u8(0))
+            .find(|row| row.service_action.is_none_or(|own| own == service_action))
+            .map_or(Toll::Free, |row| row.toll)
     }
 
     /// The row of a CDB.

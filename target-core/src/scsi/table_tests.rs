@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scsi::cdbs::cdb;
-use crate::scsi::row::{Handler, VARIABLE_LENGTH};
+use crate::scsi::row::{Handler, Toll, VARIABLE_LENGTH};
 use crate::scsi::sense::{SenseKey, Status};
 use crate::testing::{Bench, RamDevice, config, sense_of};
 use proptest::prelude::*;
@@ -193,5 +193,39 @@ proptest! {
         }
         prop_assert!(response.status == Status::Good || response.data_in.is_empty());
         prop_assert!(bench.unit.tasks().is_empty());
+    }
+}
+
+#[test]
+fn what_limits_count() {
+    let toll = |cdb: &[u8]| Table::<RamDevice>::toll(cdb);
+    for opcode in [0x08, 0x28, 0xa8, 0x88, 0x2f, 0xaf, 0x8f] {
+        assert_eq!(toll(&[opcode]), Toll::Read, "{opcode:02x}");
+    }
+    for opcode in [0x0a, 0x2a, 0xaa, 0x8a, 0x2e, 0x89, 0x8b, 0x9c, 0x41, 0x93, 0x42] {
+        assert_eq!(toll(&[opcode]), Toll::Write, "{opcode:02x}");
+    }
+    // Copies: EXTENDED COPY, POPULATE TOKEN, WRITE USING TOKEN, COPY OPERATION ABORT.
+    assert_eq!(
+        [0x01, 0x10, 0x11, 0x1c].map(|action| toll(&[0x83, action])),
+        [Toll::Write, Toll::Read, Toll::Write, Toll::Free]
+    );
+    // Flushes, formats, states, nonsense.
+    for cdb in [
+        &[0x35][..],
+        &[0x91],
+        &[0x34],
+        &[0x04],
+        &[0x48, 1],
+        &[0x9e, 0x12],
+        &[0x9e, 0x10],
+        &[0xee],
+        &[],
+        &[0x83, 0x1f],
+    ] {
+        assert_eq!(toll(cdb), Toll::Free, "{cdb:02x?}");
+    }
+    for row in Table::<RamDevice>::FAMILIES[0].iter().chain(Table::<RamDevice>::FAMILIES[4]) {
+        assert_eq!(row.toll, Toll::Free, "{}", row.name);
     }
 }

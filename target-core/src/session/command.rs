@@ -10,6 +10,7 @@ use crate::pdu::fields::BHS_LEN;
 use crate::pdu::initiator::{DataOut, ScsiCommand};
 use crate::scsi::command::{Cdb, Command, Response, TaskTag};
 use crate::scsi::sense::{Sense, Status};
+use std::time::Instant;
 
 impl FullFeature {
     /// Makes a task of a command, or refuses it.
@@ -45,6 +46,8 @@ impl FullFeature {
                 expected_length: pdu.expected_data_transfer_length,
                 bidirectional_read_length: pdu.bidirectional_read_length,
                 data_out,
+                ticket: None,
+                lends_place: false,
             }),
         }))
     }
@@ -67,10 +70,18 @@ impl FullFeature {
     }
 
     /// A command has its turn: it may ask for data and run.
-    pub(super) fn start_command(&mut self, link: &mut Link, id: TaskId) {
-        let Some(Task { leg, work: Work::Command(command), .. }) = self.tasks.get_mut(id) else { return };
+    pub(super) fn start_command(&mut self, link: &mut Link, now: Instant, id: TaskId) {
+        let Some(command) = self.tasks.command_mut(id) else { return };
         command.stage = Stage::Collecting;
         command.turn = self.ordering.take_turn(command.attribute);
+        if !self.throttle(now, id) {
+            self.collect(link, id);
+        }
+    }
+
+    /// A command whose turn it is need not wait for the limits of its unit, or not any more.
+    pub(super) fn collect(&mut self, link: &mut Link, id: TaskId) {
+        let Some(Task { leg, work: Work::Command(command), .. }) = self.tasks.get_mut(id) else { return };
         if command.data_out.is_settled() {
             return self.data_settled(link, id);
         }
@@ -128,7 +139,7 @@ impl FullFeature {
         if command.stage != Stage::Collecting {
             return;
         }
-        if command.data_out.is_settled() {
+        if command.data_out.is_settled() && command.ticket.is_none() {
             self.data_settled(link, id);
         } else if sequence_ended {
             self.solicit(link);
@@ -196,7 +207,7 @@ impl FullFeature {
         self.depart(task.tag);
         // An early one has no place in the window yet.
         let early = matches!(&task.work, Work::Command(command) if command.stage == Stage::Early);
-        if !task.immediate && !early {
+        if task.holds_place() && !early {
             self.window.finish();
         }
     }

@@ -10,6 +10,7 @@ use super::login_phase::LoginPhase;
 use crate::login::LoginFailure;
 use crate::login::catalog::Catalog;
 use crate::login::parameters::Parameters;
+use crate::lun::throttle::Throttling;
 use crate::pdu::error::{PduError, RejectReason};
 use crate::pdu::fields::BHS_LEN;
 use crate::pdu::frame::{Frame, FrameError};
@@ -123,6 +124,11 @@ impl Connection {
         }
     }
 
+    /// Whether commands wait for the limits of their unit.
+    pub fn is_throttled(&self) -> bool {
+        matches!(&self.phase, Phase::FullFeature(phase) if phase.throttled.due().is_some())
+    }
+
     /// The next thing to act on.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.link.events.pop_front()
@@ -140,6 +146,13 @@ impl Connection {
         }
         let (config, catalog) = (Arc::clone(&self.config), Arc::clone(&self.catalog));
         self.phase = Phase::FullFeature(Box::new(FullFeature::new(config, catalog, session, cmd_sn, now)));
+    }
+
+    /// The limits of the target's units, which commands of the session keep from now on.
+    pub fn set_throttling(&mut self, throttling: Arc<Throttling>) {
+        if let Phase::FullFeature(phase) = &mut self.phase {
+            phase.throttled.set(throttling);
+        }
     }
 
     /// Answers the [`Event::Bind`] of another connection, which asks to be added to this session, by taking it in. None: it did not ask for

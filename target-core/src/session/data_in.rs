@@ -25,7 +25,7 @@ impl FullFeature {
 
     /// A command ends without a word.
     pub(super) fn forget_command(&mut self, id: TaskId) {
-        if self.tasks.remove(id).is_some_and(|task| !task.immediate) {
+        if self.tasks.remove(id).is_some_and(|task| task.holds_place()) {
             self.window.finish();
         }
     }
@@ -33,9 +33,10 @@ impl FullFeature {
     /// Answers a command.
     pub(super) fn finish_command(&mut self, link: &mut Link, id: TaskId, response: Response) {
         let Some(task) = self.tasks.remove(id) else { return };
+        let holds_place = task.holds_place();
         let Work::Command(command) = task.work else { return };
         link.turn_to(task.leg);
-        if !task.immediate {
+        if holds_place {
             self.window.finish();
         }
         let (residual, bidirectional_read_residual) = residuals(&command, &response);

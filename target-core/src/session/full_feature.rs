@@ -10,6 +10,7 @@ use super::members::Member;
 use super::ordering::Ordering;
 use super::task_management::WaitingManagement;
 use super::tasks::Tasks;
+use super::throttled::Throttled;
 use super::window::{Arrival, CommandWindow, header_number, numbered};
 use crate::login::catalog::Catalog;
 use crate::pdu::error::RejectReason;
@@ -40,6 +41,7 @@ pub(super) struct FullFeature {
     /// Bytes of data that those hold which are no commands.
     pub(super) early_data: usize,
     departed: VecDeque<u32>,
+    pub(super) throttled: Throttled,
     pub(super) gaps: Gaps,
     pub(super) fences: Vec<Fence>,
     pub(super) leaving: Vec<Leaving>,
@@ -103,6 +105,7 @@ impl FullFeature {
             early: BTreeMap::new(),
             early_data: 0,
             departed: VecDeque::new(),
+            throttled: Throttled::default(),
             gaps: Gaps::new(&session.parameters, &config),
             fences: Vec::new(),
             leaving: Vec::new(),
@@ -186,7 +189,7 @@ impl FullFeature {
             self.manage_due(link);
             let Some(due) = self.window.next_early() else { break };
             match self.early.remove(&due.0) {
-                Some(Early::Command(id)) if self.tasks.get(id).is_some() => self.start_command(link, id),
+                Some(Early::Command(id)) if self.tasks.get(id).is_some() => self.start_command(link, now, id),
                 Some(Early::Other(received)) => {
                     self.early_data -= received.data_len();
                     self.dispatch(link, now, *received, Place::Due);
@@ -216,7 +219,7 @@ impl FullFeature {
             }
             InitiatorPdu::ScsiCommand(command) => {
                 if let Some(id) = self.take_command(link, &header, command, place) {
-                    self.start_command(link, id);
+                    self.start_command(link, now, id);
                 }
             }
             InitiatorPdu::TaskManagement(request) => self.task_management(link, &header, &request, place),
@@ -321,7 +324,7 @@ impl FullFeature {
             (Some(id), Place::Early) => {
                 self.early.insert(cmd_sn.0, Early::Command(id));
             }
-            (Some(id), Place::Immediate | Place::Due) => self.start_command(link, id),
+            (Some(id), Place::Immediate | Place::Due) => self.start_command(link, now, id),
         }
         self.follow_up(link, now);
     }

@@ -29,6 +29,7 @@ mod retention;
 mod solicitation;
 mod task_management;
 mod tasks;
+mod throttled;
 mod timers;
 mod window;
 

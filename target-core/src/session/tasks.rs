@@ -2,6 +2,7 @@
 
 use super::data_out::DataOutBuffer;
 use super::event::{Leg, TaskId};
+use crate::lun::throttle::Ticket;
 use crate::scsi::command::{Cdb, TaskAttribute, TaskManagement};
 use crate::scsi::lun_address::LunAddress;
 use std::collections::HashMap;
@@ -49,6 +50,10 @@ pub(super) struct CommandTask {
     /// In bytes.
     pub(super) bidirectional_read_length: u32,
     pub(super) data_out: DataOutBuffer,
+    /// It waits for the limits of its unit, before anything is asked of it or for it.
+    pub(super) ticket: Option<Ticket>,
+    /// Its place in the window is given to another while it waits.
+    pub(super) lends_place: bool,
 }
 
 /// A task management function that the driver has.
@@ -72,7 +77,23 @@ pub(super) enum Stage {
     Running,
 }
 
+impl Task {
+    /// Whether its end opens the window for another.
+    pub(super) fn holds_place(&self) -> bool {
+        !self.immediate && !self.lends_place()
+    }
+
+    fn lends_place(&self) -> bool {
+        matches!(&self.work, Work::Command(CommandTask { lends_place: true, .. }))
+    }
+}
+
 impl CommandTask {
+    /// Data-out that the initiator announced, in bytes.
+    pub(super) fn data_out_room(&self) -> u32 {
+        if self.write { self.expected_length } else { 0 }
+    }
+
     /// Most data-in that the initiator takes, in bytes.
     pub(super) fn data_in_room(&self) -> u32 {
         match (self.read, self.write) {
@@ -92,6 +113,8 @@ pub(super) struct Tasks {
     last_number: u64,
     immediate: usize,
     running: usize,
+    /// Commands that lend their place in the window.
+    lending: usize,
     /// Bytes of data-out that commands hold which the driver has not got.
     gathered: usize,
 }
@@ -151,6 +174,7 @@ impl Tasks {
         self.by_tag.remove(&task.tag);
         self.immediate -= usize::from(task.immediate);
         self.running -= usize::from(is_running(&task));
+        self.lending -= usize::from(task.lends_place());
         self.gathered -= gathered(&task);
         Some(task)
     }
@@ -165,6 +189,17 @@ impl Tasks {
             self.running += 1;
             self.gathered -= handed_over;
         }
+    }
+
+    /// Has a command lend its place in the window, if not `most` do so already; tells whether it does from now on.
+    pub(super) fn lend_place(&mut self, id: TaskId, most: usize) -> bool {
+        if self.lending >= most || !self.get(id).is_some_and(Task::holds_place) {
+            return false;
+        }
+        let Some(command) = self.command_mut(id) else { return false };
+        command.lends_place = true;
+        self.lending += 1;
+        true
     }
 
     /// Gives data to a command that the driver has not got; none when there is no such command.

@@ -17,7 +17,12 @@ impl FullFeature {
         // For one that is to be closed nothing is done any more, when it is due or later.
         let open = self.members.iter().filter(|it| link.line(it.leg).is_some_and(|line| !line.is_closing()));
         open.map(|member| member.keepalive.next_timeout())
-            .chain([self.gaps.next_timeout(), self.next_fence(), self.next_logout_timeout(link)])
+            .chain([
+                self.gaps.next_timeout(),
+                self.next_fence(),
+                self.next_logout_timeout(link),
+                self.throttled.due(),
+            ])
             .flatten()
             .min()
     }
@@ -29,6 +34,7 @@ impl FullFeature {
         }
         self.lower_fences_of_old(link, now);
         self.logout_timeouts(link, now);
+        self.pass_throttled(link, now);
         for leg in self.legs() {
             self.member_timeout(link, now, leg);
         }

@@ -3,7 +3,9 @@
 use super::Table;
 use crate::device::BlockDevice;
 use crate::scsi::copy::{abort, extended_copy, populate_token, results, write_using_token};
-use crate::scsi::row::{AccessClass, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts};
+use crate::scsi::row::{
+    AccessClass, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts, Toll,
+};
 
 /// PARAMETER LIST LENGTH alone.
 const LIST: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0];
@@ -34,6 +36,7 @@ impl<D: BlockDevice> Table<D> {
             name: "POPULATE TOKEN",
             usage: TOKEN,
             reservation: ReservationClass::Read,
+            toll: Toll::Read,
             needs: Needs::READ,
             handler: Handler::Later(populate_token::populate_token),
             ..Self::EXTENDED_COPY
@@ -52,6 +55,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             timeouts: Timeouts::MEDIUM,
             data: Data::None,
+            toll: Toll::Free,
             handler: Handler::Later(abort::copy_operation_abort),
             ..Self::EXTENDED_COPY
         },
@@ -97,6 +101,7 @@ impl<D: BlockDevice> Table<D> {
         timeouts: Timeouts::LONG,
         data: Data::Out(LengthField::U32(10)),
         reservation: ReservationClass::Write,
+        toll: Toll::Write,
         access: AccessClass::Active,
         ..Self::ANSWER
     };

@@ -5,7 +5,7 @@ use crate::device::BlockDevice;
 use crate::lun::condition::UpkeepRule;
 use crate::scsi::extent::Layout;
 use crate::scsi::row::{
-    AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
+    AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts, Toll,
 };
 use crate::scsi::{
     format_unit, get_lba_status, read_capacity, read_defect_data, sanitize, start_stop_unit, unmap, usage,
@@ -133,6 +133,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
             data: Data::In(LengthField::U32(10)),
             claim: ClaimKind::None,
+            toll: Toll::Free,
             handler: Handler::Later(get_lba_status::get_lba_status),
             ..Self::READ
         },
@@ -150,7 +151,8 @@ impl<D: BlockDevice> Table<D> {
     ];
 
     /// Work on all of the medium.
-    const OVERHAUL: Row<D> = Row { timeouts: Timeouts::WHOLE, claim: ClaimKind::Everything, ..Self::WRITE };
+    const OVERHAUL: Row<D> =
+        Row { timeouts: Timeouts::WHOLE, claim: ClaimKind::Everything, toll: Toll::Free, ..Self::WRITE };
 
     /// IMMED, AUSE. ZNR is for zoned devices (SBC-4 5.30.1) and reserved here, as it was before there were any.
     const SANITIZE: Row<D> = Row {

@@ -3,7 +3,7 @@
 use super::Table;
 use crate::device::BlockDevice;
 use crate::scsi::extent::Layout;
-use crate::scsi::row::{ClaimKind, Data, Handler, ReservationClass, Row, Timeouts};
+use crate::scsi::row::{ClaimKind, Data, Handler, ReservationClass, Row, Timeouts, Toll};
 use crate::scsi::{
     compare_and_write, orwrite, prefetch, synchronize_cache, usage, verify, write, write_atomic,
 };
@@ -161,6 +161,7 @@ impl<D: BlockDevice> Table<D> {
     const PREFETCH: Row<D> = Row {
         data: Data::None,
         claim: ClaimKind::None,
+        toll: Toll::Free,
         handler: Handler::Now(prefetch::prefetch),
         ..Self::READ
     };
@@ -168,6 +169,7 @@ impl<D: BlockDevice> Table<D> {
     const SYNCHRONIZE: Row<D> = Row {
         data: Data::None,
         claim: ClaimKind::None,
+        toll: Toll::Free,
         reservation: ReservationClass::Write,
         handler: Handler::Later(synchronize_cache::synchronize_cache),
         ..Self::READ

@@ -17,6 +17,7 @@ mod renegotiation;
 mod small_talk;
 mod task_management;
 mod third_party;
+mod throttled;
 mod timers;
 mod whole_way;
 mod writes;
