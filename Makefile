@@ -59,7 +59,7 @@ FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 FUZZ_DIR := $(TARGET_DIR)/fuzz
 
-fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection|commands SECONDS=60 JOBS=1
+fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection|multiple|commands SECONDS=60 JOBS=1
 	@scripts/install-deps fuzz
 	@mkdir -p '$(FUZZ_DIR)/corpus/$(FUZZ)'
 	cd fuzz/cargo-fuzz && RUSTFLAGS='$(FUZZ_FLAGS)' CARGO_TARGET_DIR='$(FUZZ_DIR)' \

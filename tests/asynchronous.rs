@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use glint_testkit::glint::{Glint, IQN_BASE};
 use glint_testkit::http;
-use glint_testkit::process::Process;
-use glint_testkit::raw_initiator::{
-    CHECK_CONDITION, CLEAR_TASK_SET, End, GOOD, Initiator, LOGICAL_UNIT_RESET, RESERVATION_CONFLICT,
+use glint_testkit::initiator::{
+    CHECK_CONDITION, CLEAR_TASK_SET, End, GOOD, Initiator, LOGICAL_UNIT_RESET, Port, RESERVATION_CONFLICT,
     TARGET_COLD_RESET, TASK_ABORTED, TEST_UNIT_READY, TargetPdu,
 };
+use glint_testkit::process::Process;
 use glint_testkit::wait;
 
 const LIMIT: Duration = Duration::from_secs(15);
@@ -35,7 +35,7 @@ fn start() -> Glint {
 }
 
 fn session_with(glint: &Glint, target: &str, port: u8) -> Initiator {
-    let mut initiator = Initiator::log_in(glint.portal(), &format!("{IQN_BASE}:{target}"), port);
+    let mut initiator = Initiator::log_in(glint.portal(), Port::new(&format!("{IQN_BASE}:{target}"), port));
     initiator.attentions();
     initiator
 }
@@ -163,10 +163,10 @@ fn with_writes_on_their_way(glint: &Glint, port: u8) -> (Initiator, [u32; 2], im
     let asked = initiator.write_command(&WRITE_4_KIB, 4096, false);
     let r2t = initiator.r2t();
     let unasked = initiator.write_command(&WRITE_4_KIB, 4096, true);
-    initiator.unsolicited(unasked, 0, &[0xee; 2048], false);
+    initiator.send(initiator.unsolicited(unasked, 0, &[0xee; 2048], false));
     // So that all of it has arrived.
     initiator.window();
-    (initiator, [asked, unasked], move |initiator: &mut Initiator| initiator.answer(&r2t))
+    (initiator, [asked, unasked], move |initiator: &mut Initiator| initiator.answer(&r2t, &[0; 4096]))
 }
 
 #[track_caller]
@@ -268,7 +268,7 @@ fn aca_is_refused() {
     let mut initiator = session(&glint, 1);
     // NACA in the CONTROL byte: INVALID FIELD IN CDB, pointing at it.
     let end = initiator.run(&[0, 0, 0, 0, 0, 0x04], 0);
-    assert_eq!((end.status, end.condition()), (CHECK_CONDITION, Some((0x05, 0x24, 0x00))));
+    assert_eq!((end.status, end.condition()), (CHECK_CONDITION, (0x05, 0x24, 0x00)));
     assert_eq!(end.sense.get(15..18), Some(&[0xca, 0x00, 0x05][..]), "{:02x?}", end.sense);
     // CLEAR ACA: function not supported.
     assert_eq!(initiator.manage(3), 5);
@@ -280,11 +280,13 @@ fn aca_is_refused() {
 fn discovery_takes_no_place_of_sessions() {
     let mut glint = start();
     let portal = glint.portal();
-    let discoveries: Vec<_> = (0..2).map(|port| Initiator::discover(portal, port).ok().unwrap()).collect();
-    assert_eq!(Initiator::discover(portal, 3).err(), Some((3, 2)));
+    let discoveries: Vec<_> = (0..2).map(|port| Initiator::log_in(portal, Port::discovery(port))).collect();
+    assert_eq!(Initiator::try_log_in(portal, Port::discovery(3)).err(), Some((3, 2)));
     let sessions: Vec<_> = (0..4).map(|port| session(&glint, port)).collect();
     drop(discoveries);
-    wait::until("there is room for discovery", LIMIT, || Initiator::discover(portal, 3).is_ok());
+    wait::until("there is room for discovery", LIMIT, || {
+        Initiator::try_log_in(portal, Port::discovery(3)).is_ok()
+    });
     drop(sessions);
     glint.assert_alive();
 }

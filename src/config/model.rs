@@ -93,7 +93,7 @@ pub struct Limits {
     pub bytes_in_flight: u64,
     /// Commands that one session may have open (MaxCmdSN - ExpCmdSN + 1).
     pub command_window: u32,
-    /// Most bytes one command may carry.
+    /// Most bytes one command may carry, and the MAXIMUM TRANSFER LENGTH of volumes.
     pub max_command_bytes: u32,
     /// Bytes of Data-Out that one connection solicits at a time.
     pub data_out_budget: u64,

@@ -184,6 +184,8 @@ pub struct RamMemory {
     pub documents: Mutex<HashMap<Document, Bytes>>,
     /// Every operation fails with this.
     pub error: Mutex<Option<MemoryError>>,
+    /// So many times what is kept is told as failed, though it is there.
+    pub slips: Mutex<u32>,
     held: Mutex<(bool, Vec<Waker>)>,
 }
 
@@ -226,7 +228,14 @@ impl UnitMemory for RamMemory {
                 Some(error) => Err(error),
                 None => {
                     self.documents.lock().unwrap().insert(document, contents);
-                    Ok(())
+                    let mut slips = self.slips.lock().unwrap();
+                    match slips.checked_sub(1) {
+                        None => Ok(()),
+                        Some(rest) => {
+                            *slips = rest;
+                            Err(MemoryError::Store("told to slip".into()))
+                        }
+                    }
                 }
             }
         })

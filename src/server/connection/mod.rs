@@ -3,6 +3,7 @@
 mod clock;
 mod commands;
 mod driver;
+mod end;
 mod handshake;
 mod joining;
 mod line;
@@ -20,7 +21,8 @@ use super::roster::Enrolment;
 use super::sessions::Refusal;
 use clock::Clock;
 use commands::Commands;
-use driver::{Driver, End};
+use driver::Driver;
+use end::End;
 use futures_util::future::join_all;
 use glint_target_core::login::catalog::Catalog;
 use glint_target_core::scsi::command::DeviceServer;

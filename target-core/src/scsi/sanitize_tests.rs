@@ -270,14 +270,56 @@ fn closing_stops_the_work_and_the_next_start_takes_it_up() {
     assert_eq!(bench.good(&READ, &[]), [0xaa; 512][..]);
 }
 
+/// A unit with this memory, which it has recalled.
+fn remembering(memory: &Arc<RamMemory>) -> Bench {
+    let unit = Arc::new(LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_memory(memory.clone()));
+    finish(unit.recall()).unwrap();
+    Bench::around(unit)
+}
+
 #[test]
 fn nothing_begins_that_cannot_be_remembered() {
     let memory = Arc::new(RamMemory::default());
+    let bench = remembering(&memory);
     *memory.error.lock().unwrap() = Some(MemoryError::Store("told to fail".into()));
-    let unit = LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_memory(memory);
-    let bench = Bench::serving(unit);
     assert_eq!(refused(&bench, &erase(IMMED)), (SenseKey::HardwareError, 0x44, 0));
     assert!(bench.device().calls.lock().unwrap().is_empty());
+    bench.good(&READ, &[]);
+}
+
+#[test]
+fn the_next_start_begins_nothing_that_was_refused() {
+    for slips in [1, 2] {
+        let memory = Arc::new(RamMemory::default());
+        let bench = remembering(&memory);
+        *memory.slips.lock().unwrap() = slips;
+        assert_eq!(refused(&bench, &erase(IMMED)), (SenseKey::HardwareError, 0x44, 0));
+        bench.good(&READ, &[]);
+        assert!(memory.document(Document::MediumCondition).is_empty(), "{slips}");
+        remembering(&memory).good(&READ, &[]);
+        // A failure from before stays one.
+        *bench.device().error.lock().unwrap() = Some(DeviceError::Medium);
+        refused(&bench, &erase(0));
+        *bench.device().error.lock().unwrap() = None;
+        *memory.slips.lock().unwrap() = slips;
+        assert_eq!(refused(&bench, &erase(0)), (SenseKey::HardwareError, 0x44, 0));
+        assert_eq!(refused(&bench, &READ), (SenseKey::MediumError, 0x31, 0x03));
+        assert_eq!(refused(&remembering(&memory), &READ), (SenseKey::MediumError, 0x31, 0x03), "{slips}");
+    }
+}
+
+#[test]
+fn a_medium_that_the_next_start_may_erase_is_not_used_until_then() {
+    let memory = Arc::new(RamMemory::default());
+    let bench = remembering(&memory);
+    memory.hold(true);
+    let mut command = Box::pin(bench.target.execute(&bench.nexus, Bench::command(&erase(0), &[])));
+    assert!(crate::testing::poll(command.as_mut()).is_pending());
+    // Given up, while nobody knows whether it will be found remembered.
+    drop(command);
+    memory.hold(false);
+    assert_eq!(refused(&bench, &READ), (SenseKey::MediumError, 0x31, 0x03));
+    bench.good(&erase(0), &[]);
     bench.good(&READ, &[]);
 }
 

@@ -1,5 +1,6 @@
 //! Asynchronous Messages: what we say without being asked (RFC 7143 §11.9).
 
+use super::event::Leg;
 use super::full_feature::FullFeature;
 use super::link::Link;
 use crate::pdu::target::{AsyncMessage, TargetPdu};
@@ -31,14 +32,29 @@ impl FullFeature {
         if self.is_discovery() {
             return;
         }
-        let Some(leg) = self.members.iter().map(|member| member.leg).find(|leg| !self.is_leaving(*leg))
-        else {
-            return;
-        };
+        let Some(leg) = self.listener(link, None) else { return };
         let sense = render(sense, SenseFormat::Fixed);
         let length = u16::try_from(sense.len()).unwrap_or(0).to_be_bytes();
         let data = [&length[..], &sense].concat();
         self.send_async_message(link.turn_to(leg), lun, SCSI_EVENT, [0; 3], data.into());
+    }
+
+    /// A connection that may be told something, other than this one.
+    fn listener(&self, link: &Link, but: Option<Leg>) -> Option<Leg> {
+        let may = |leg: &Leg| {
+            let is_open = link.line(*leg).is_some_and(|line| !line.is_closing());
+            Some(*leg) != but && is_open && !self.is_leaving(*leg)
+        };
+        self.members.iter().map(|member| member.leg).find(may)
+    }
+
+    /// Tells on another connection that this one is dropped, or has gone (RFC 7143 §7.1.4.3): the initiator may not have noticed, and waits
+    /// for answers that do not come.
+    pub(super) fn announce_loss(&self, link: &mut Link, lost: Leg) {
+        let Some(cid) = self.member(lost).map(|member| member.cid) else { return };
+        if let Some(leg) = self.listener(link, Some(lost)) {
+            self.send_end(link.turn_to(leg), CONNECTION_DROPPED, cid);
+        }
     }
 
     /// Asks for a logout of the connection at hand within so many seconds.
@@ -56,11 +72,14 @@ impl FullFeature {
     /// Tells that we end the connection at hand or the session, and when the initiator may come again.
     pub(super) fn announce_end(&self, link: &mut Link, ending: Ending) {
         let Some(member) = self.member(link.leg()) else { return };
+        match ending {
+            Ending::Connection => self.send_end(link, CONNECTION_DROPPED, member.cid),
+            Ending::Session => self.send_end(link, SESSION_DROPPED, 0),
+        }
+    }
+
+    fn send_end(&self, link: &mut Link, event: u8, cid: u16) {
         let parameters = &self.session.parameters;
-        let (event, cid) = match ending {
-            Ending::Connection => (CONNECTION_DROPPED, member.cid),
-            Ending::Session => (SESSION_DROPPED, 0),
-        };
         let times = [cid, parameters.default_time2wait, parameters.default_time2retain];
         self.send_async_message(link, LunAddress::default(), event, times, Bytes::new());
     }

@@ -107,9 +107,10 @@ impl Link {
         self.last
     }
 
-    /// One connection less; gives what it had to say still.
+    /// One connection less, which nobody need close any more; gives what it had to say still.
     pub(super) fn remove(&mut self, leg: Leg) -> Option<TransmitQueue> {
         let at = self.lines.iter().position(|line| line.leg == leg)?;
+        self.events.retain(|event| !matches!(event, Event::Close(closed, _) if *closed == leg));
         Some(self.lines.remove(at).transmit)
     }
 

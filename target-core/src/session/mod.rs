@@ -28,6 +28,7 @@ mod retention;
 mod solicitation;
 mod task_management;
 mod tasks;
+mod timers;
 mod window;
 
 #[cfg(test)]

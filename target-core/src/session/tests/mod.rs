@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod connections;
+mod connections_leaving;
 mod connections_lost;
 mod data_out_errors;
 mod group;
