@@ -7,7 +7,7 @@ use glint_testkit::vm::Vm;
 
 /// The host's loopback as the guest sees it.
 const HOST: &str = "10.0.2.2";
-const LIMIT: Duration = Duration::from_secs(420);
+const LIMIT: Duration = Duration::from_secs(800);
 
 fn prologue(glint: &Glint) -> String {
     let port = glint.portal().port();
@@ -17,6 +17,7 @@ fn prologue(glint: &Glint) -> String {
 }
 
 const WORDS: &str = r#"
+    set -x
     head -c 1048576 /dev/zero >/tmp/zeroes
     tr '\0' '\252' </tmp/zeroes >/tmp/data
     fill() { dd if=/tmp/data of=$A bs=1M seek=$1 count=1 oflag=direct 2>/dev/null; }
