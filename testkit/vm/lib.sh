@@ -34,32 +34,6 @@ disk() {
     return 1
 }
 
-# Bring up udev and multipathd: every disk becomes a path.
-multipathing() {
-    [ -e /run/udev/control ] && return
-    /usr/lib/systemd-udevd --daemon
-    udevadm trigger --action=add --subsystem-match=block
-    multipathd
-    for try in $(seq 1 100); do
-        multipathd show status 2>/dev/null | grep -q "busy: False" && return
-        usleep 200000
-    done
-    echo "multipathd does not come up" >&2
-    return 1
-}
-
-# Print the name in /dev/mapper of the map that has the disk /dev/NAME among its paths, when it has come up.
-map_of() {
-    for try in $(seq 1 150); do
-        for map in /sys/block/dm-*; do
-            [ -e "$map/slaves/${1##*/}" ] && cat "$map/dm/name" && return 0
-        done
-        usleep 200000
-    done
-    echo "no map of $1" >&2
-    return 1
-}
-
 # Make a further record for the target IQN at PORTAL, as the initiator NAME (a word).
 node_as() {
     iscsiadm -m iface -I "$3" -o new >/dev/null
