@@ -77,23 +77,44 @@ fn reads(glint: &Glint) -> f64 {
     http::metric(&metrics, "glint_volume_operations_total", &["op=\"read\""])
 }
 
-/// iscsi-perf itself never ends once it has had a unit attention, so it is watched from here.
-#[test]
-fn libiscsi_goes_on_through_events() {
-    let mut glint = start();
+/// A libiscsi that reads. iscsi-perf itself never ends once it has had a unit attention, so it is watched from here.
+fn busy(glint: &Glint) -> Process {
     let mut busy = Process::start(
         Command::new("iscsi-perf")
             .args(["-m", "4", "-x", "0", "-t", "30", &glint.url("disk")])
             .env("LIBISCSI_DEBUG", "2"),
     );
     busy.wait_for_line("that it reads", LIMIT, |line| line.contains("will run"));
+    busy
+}
+
+fn goes_on(glint: &Glint) {
+    for _ in 0..3 {
+        let before = reads(glint);
+        wait::until("more is read", LIMIT, || reads(glint) > before + 100.0);
+    }
+}
+
+#[test]
+fn libiscsi_goes_on_through_events() {
+    let mut glint = start();
+    let mut busy = busy(&glint);
     let second = "[[target.lun]]\nnumber = 1\ndevice = \"ram:\"\nsize = \"1MiB\"\n";
     glint.reconfigure(&config(&[DISK, second, OTHER]));
     busy.wait_for_line("the event", LIMIT, |line| line.contains("AsyncMsg/SCSI Async Event"));
-    for _ in 0..3 {
-        let before = reads(&glint);
-        wait::until("more is read", LIMIT, || reads(&glint) > before + 100.0);
-    }
+    goes_on(&glint);
+    glint.assert_alive();
+}
+
+/// It logs out and in again, which is a negotiation too.
+#[test]
+fn libiscsi_goes_on_when_it_is_asked_to_negotiate() {
+    let mut glint = start();
+    let mut busy = busy(&glint);
+    glint.reconfigure(&longer());
+    busy.wait_for_line("the event", LIMIT, |line| line.contains("target requests parameter"));
+    busy.wait_for_line("a new login", LIMIT, |line| line.contains("reconnect was successful"));
+    goes_on(&glint);
     glint.assert_alive();
 }
 
@@ -127,6 +148,47 @@ fn an_initiator_that_is_admitted_no_longer_is_told_the_end_of_its_session() {
     let message = initiator.message();
     assert_eq!((message.event, message.parameters), (3, [0, 2, 20]));
     assert!(initiator.receive().is_none());
+    glint.assert_alive();
+}
+
+/// The size of the PDUs that initiators may send, changed.
+const LONGER: usize = 512 << 10;
+const DECLARED: &str = "MaxRecvDataSegmentLength=524288\0";
+
+fn longer() -> String {
+    config(&[DISK, OTHER]).replace("[limits]\n", "[limits]\nmax_recv_data_segment = \"512KiB\"\n")
+}
+
+#[test]
+fn another_size_of_pdus_is_told_to_initiators_that_ask_when_they_are_asked_to() {
+    let mut glint = start();
+    let (mut polite, mut deaf) = (session(&glint, 1), session(&glint, 2));
+    let mut discovery = Initiator::log_in(glint.portal(), Port::discovery(3));
+    glint.reconfigure(&longer());
+    for initiator in [&mut polite, &mut deaf] {
+        let message = initiator.message();
+        assert_eq!((message.event, message.parameters), (4, [0, 0, 2]));
+    }
+    assert_eq!(polite.text(""), DECLARED);
+    assert_eq!(polite.text(""), "");
+    let data: Vec<u8> = (0..LONGER).map(|at| (at % 251) as u8).collect();
+    // As much comes back as this initiator takes.
+    assert!(polite.ping(&data)[..] == data[..256 << 10]);
+    assert_eq!(polite.run_with(&WRITE_4_KIB, &[1; 4096]).status, GOOD);
+    // Reading the same again is no news, and two seconds of silence change nothing.
+    glint.reconfigure(&longer());
+    thread::sleep(Duration::from_millis(2500));
+    assert!(polite.is_silent() && deaf.is_silent() && discovery.is_silent());
+    assert_eq!(deaf.run(&READ_4_KIB, 4096).status, GOOD);
+    assert!(deaf.ping(&data[..256 << 10])[..] == data[..256 << 10]);
+    // What it has not been told it may not do.
+    deaf.send_ping(&data);
+    assert!(matches!(deaf.receive(), Some(TargetPdu::Reject(reject)) if reject.reason == 0x04));
+    // A new login is told at once.
+    let mut later = Initiator::connect(glint.portal(), Port::new(&format!("{IQN_BASE}:disk"), 4));
+    let told = later.login().data;
+    assert!(String::from_utf8_lossy(&told).contains(DECLARED), "{told:?}");
+    assert!(later.ping(&data)[..] == data[..256 << 10]);
     glint.assert_alive();
 }
 

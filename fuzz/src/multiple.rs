@@ -1,5 +1,5 @@
-//! A session of several connections (RFC 7143 §4.2.1, §6.3.4): they join, go and come again while commands are under way. Each has a model
-//! of its own, which sees to it that a command is answered where it came; what goes for the session is checked here.
+//! A session of several connections (RFC 7143 §4.2.1, §6.3.4): they join, go and come again while commands are under way. Each has a
+//! model of its own, which sees to it that a command is answered where it came; what goes for the session is checked here.
 
 use crate::connection::driver::Driver;
 use crate::connection::initiator::{FIRST_STAT_SN, Initiator};
@@ -365,6 +365,8 @@ impl Bench {
             if self.lines.is_empty() {
                 return;
             }
+            // A connection that has gone just now left what the driver had been given just before.
+            self.driver.finish_all(&mut self.connection, self.now);
             assert!(!self.connection.has_orphans());
             let waits = |line: &&Line| line.model.is_honest && line.model.logouts > 0;
             assert!(!self.lines.iter().any(|line| waits(&line)), "a logout that waits for nothing");

@@ -164,6 +164,7 @@ mod tests {
         assert!(poll(next).is_ready());
         assert!(lock.state().held.is_empty());
     }
+
     #[test]
     fn any_number_of_waiters_may_leave() {
         let lock = Arc::new(RangeLock::default());

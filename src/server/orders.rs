@@ -23,6 +23,8 @@ const NOTICED: u16 = 128;
 const KNOCK: u16 = 256;
 /// Some connections of the session are to end.
 const WITHDRAWN: u16 = 512;
+/// What is declared in logins has changed.
+const REDECLARED: u16 = 1024;
 
 /// Why a connection is told to end at once, the session's commands being finished first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,6 +208,16 @@ impl Orders {
     /// Whether to drain; true once.
     pub(super) fn take_drain(&self) -> bool {
         self.take(DRAIN)
+    }
+
+    /// The initiator is to learn what is declared in logins now.
+    pub(super) fn redeclare(&self) {
+        self.give(REDECLARED);
+    }
+
+    /// Whether it is to; true once.
+    pub(super) fn take_redeclared(&self) -> bool {
+        self.take(REDECLARED)
     }
 
     /// Whether the device server has something to tell; true once.

@@ -157,8 +157,9 @@ impl Sessions {
         Attempt::Settled(Ok(SessionHandle { sessions: Arc::clone(self), tsih, ended }))
     }
 
-    /// Ends the sessions that may no longer be, and the connections of others that may not, by what `standing` says to the names of initiator and target, both in lower case, the
-    /// portal group tag and the initiator's address on a connection; gives what to wait for until those sessions and their commands have ended.
+    /// Ends the sessions that may no longer be, and the connections of others that may not, by what `standing` says to the names of
+    /// initiator and target, both in lower case, the portal group tag and the initiator's address on a connection; gives what to wait for
+    /// until those sessions and their commands have ended.
     pub(super) fn revoke(
         &self,
         standing: impl Fn(&str, &str, u16, IpAddr) -> Standing,

@@ -19,6 +19,8 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Bytes for which allocation is kept.
 const CELL: usize = 512;
@@ -270,15 +272,20 @@ pub fn poll<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) -> Poll<F::Output
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Polls a future to its end, which has to come without anybody's help.
+/// Polls a future to its end, which has to come without anybody's help but that of other threads: they may have to wait long for a
+/// processor, so the limit is a time and not a number.
 pub fn finish<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    for _ in 0..1_000_000 {
-        if let Poll::Ready(output) = poll(future.as_mut()) {
-            return output;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        for _ in 0..1000 {
+            if let Poll::Ready(output) = poll(future.as_mut()) {
+                return output;
+            }
         }
+        assert!(Instant::now() < deadline, "the future does not come to an end");
+        thread::yield_now();
     }
-    panic!("the future does not come to an end");
 }
 
 /// Runs work in the background a step at a time, when it is told to.

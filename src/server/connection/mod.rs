@@ -7,6 +7,7 @@ mod end;
 mod handshake;
 mod joining;
 mod line;
+mod obedience;
 mod report;
 mod session;
 mod stream;

@@ -1,6 +1,7 @@
 //! Whole connections over loopback sockets: what peers may do to a node, and what it lets them.
 
 mod connections;
+mod redeclaration;
 mod stage;
 
 use super::catalog::Snapshot;

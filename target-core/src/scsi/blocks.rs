@@ -12,8 +12,8 @@ use std::ops::Range;
 
 /// Bytes that are zeroed or given back between two looks at the abort flag.
 const ZERO_STEP: u64 = 64 << 20;
-/// Bytes that go to or come from the device at a time for a command that neither sends nor takes them: a repeated pattern, what is read to be
-/// compared. The transport knows nothing of them, so that its budget does not cover them; see [`lanes`](crate::lun::lanes).
+/// Bytes that go to or come from the device at a time for a command that neither sends nor takes them: a repeated pattern, what is read to
+/// be compared. The transport knows nothing of them, so that its budget does not cover them; see [`lanes`](crate::lun::lanes).
 const MEMORY_STEP: u64 = 1 << 20;
 
 /// The pieces of at most `step` bytes that make up a range.

@@ -87,6 +87,8 @@ mod mode_tests;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
+mod parameter_list_tests;
+#[cfg(test)]
 mod persistent_memory_tests;
 #[cfg(test)]
 mod persistent_tests;

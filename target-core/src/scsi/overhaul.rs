@@ -60,11 +60,11 @@ pub async fn begin<D: BlockDevice>(
     let job = match unit.background().start(work) {
         Some(job) => job,
         None => {
-            let job = Arc::new(Job::default());
-            let work = work(Arc::clone(&job));
+            let enlisted = unit.background().within_command();
+            let work = work(Arc::clone(enlisted.job()));
             request.task.relinquish();
             work.await;
-            job
+            Arc::clone(enlisted.job())
         }
     };
     // Others are told of the work now, instead of having to wait for it.

@@ -6,7 +6,8 @@ use super::request::{Reply, Request};
 use super::sense::Fault;
 use crate::device::BlockDevice;
 
-/// Reads blocks, as many as the initiator has room for: a CDB that asks for more than was announced must not cost more memory. FUA and DPO ask for nothing that a read does not do: what is read is what was written last.
+/// Reads blocks, as many as the initiator has room for: a CDB that asks for more than was announced must not cost more memory. FUA and DPO
+/// ask for nothing that a read does not do: what is read is what was written last.
 pub async fn read<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
     let extent = request.extent();
     let range = extent.within(request.unit.capacity())?;

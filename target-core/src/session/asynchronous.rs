@@ -9,12 +9,12 @@ use crate::scsi::sense::Sense;
 use crate::scsi::sense_format::{SenseFormat, render};
 use bytes::Bytes;
 
-/// AsyncEvent (RFC 7143 §11.9.1). 4, a wish to negotiate, has no use here: nothing of what can be negotiated in the full feature phase
-/// ever changes. Nor has 5, which belongs to TaskReporting=FastAbort.
+/// AsyncEvent (RFC 7143 §11.9.1). 5 has no use here: it belongs to TaskReporting=FastAbort.
 const SCSI_EVENT: u8 = 0;
 const LOGOUT_REQUEST: u8 = 1;
 const CONNECTION_DROPPED: u8 = 2;
 const SESSION_DROPPED: u8 = 3;
+const NEGOTIATION_REQUEST: u8 = 4;
 
 /// What we end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl FullFeature {
         self.members.iter().map(|member| member.leg).find(may)
     }
 
-    /// Tells on another connection that this one is dropped, or has gone (RFC 7143 §7.1.4.3): the initiator may not have noticed, and waits
+    /// Tells on another connection that this one is dropped, or has gone (RFC 7143 §11.9.1): the initiator may not have noticed, and waits
     /// for answers that do not come.
     pub(super) fn announce_loss(&self, link: &mut Link, lost: Leg) {
         let Some(cid) = self.member(lost).map(|member| member.cid) else { return };
@@ -60,6 +60,17 @@ impl FullFeature {
     /// Asks for a logout of the connection at hand within so many seconds.
     pub(super) fn ask_for_logout(&self, link: &mut Link, seconds: u16) {
         self.send_async_message(link, LunAddress::default(), LOGOUT_REQUEST, [0, 0, seconds], Bytes::new());
+    }
+
+    /// Asks for a negotiation on the connection at hand, to be begun within so many seconds.
+    pub(super) fn ask_for_negotiation(&self, link: &mut Link, seconds: u16) {
+        self.send_async_message(
+            link,
+            LunAddress::default(),
+            NEGOTIATION_REQUEST,
+            [0, 0, seconds],
+            Bytes::new(),
+        );
     }
 
     /// Tells on all connections that we end them.

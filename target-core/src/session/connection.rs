@@ -310,6 +310,15 @@ impl Connection {
         }
     }
 
+    /// This MaxRecvDataSegmentLength is to be declared on a connection: asks the initiator to begin a negotiation within `seconds`, whose
+    /// silence has no consequence.
+    pub fn request_negotiation(&mut self, leg: Leg, max_recv_data_segment_length: u32, seconds: u16) {
+        self.link.turn_to(leg);
+        if let Some((phase, link)) = self.full_feature() {
+            phase.request_negotiation(link, max_recv_data_segment_length, seconds);
+        }
+    }
+
     /// The session, with its TSIH and what is negotiated; none before it is bound.
     pub fn session(&self) -> Option<&SessionRequest> {
         match &self.phase {

@@ -14,7 +14,7 @@ use super::window::{Arrival, CommandWindow, header_number, numbered};
 use crate::login::catalog::Catalog;
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::{BHS_LEN, RESERVED_TAG, Serial};
-use crate::pdu::initiator::{InitiatorPdu, NopOut, ScsiCommand, TextRequest};
+use crate::pdu::initiator::{InitiatorPdu, NopOut, ScsiCommand};
 use crate::pdu::target::{NopIn, TargetPdu};
 use crate::scsi::lun_address::LunAddress;
 use bytes::Bytes;
@@ -362,19 +362,5 @@ impl FullFeature {
             data,
         };
         link.send(&self.window, &TargetPdu::NopIn(answer));
-    }
-
-    fn text(&mut self, link: &mut Link, header: &[u8; BHS_LEN], request: &TextRequest, place: Place) {
-        if self.tasks.by_tag(request.initiator_task_tag).is_some() {
-            return self.refuse(link, header, RejectReason::TaskInProgress.code(), place);
-        }
-        let Some(member) = self.member_mut(link.leg()) else { return };
-        match member.text.handle(request, &mut member.parameters) {
-            Ok(response) => {
-                self.conclude(place);
-                link.send(&self.window, &TargetPdu::Text(response));
-            }
-            Err(reject) => self.refuse(link, header, reject.reason(), place),
-        }
     }
 }

@@ -58,6 +58,12 @@ impl Line {
         self.decoder.set_max_data_segment_length(parameters.target_max_recv_data_segment_length);
     }
 
+    /// We have declared another MaxRecvDataSegmentLength. PDUs of the length that held before may be on their way, and who has not read
+    /// our answer makes more of them: a smaller one refuses nothing.
+    pub(super) fn redeclared(&mut self, parameters: &Parameters) {
+        self.decoder.raise_max_data_segment_length(parameters.target_max_recv_data_segment_length);
+    }
+
     pub(super) fn is_closing(&self) -> bool {
         self.closing
     }

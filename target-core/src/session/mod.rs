@@ -24,6 +24,7 @@ mod logout;
 mod members;
 mod ordering;
 mod reject;
+mod renegotiation;
 mod retention;
 mod solicitation;
 mod task_management;

@@ -3,12 +3,13 @@
 mod commands;
 mod line;
 mod login;
+mod session;
 mod talk;
 
-pub use commands::Initiator;
 pub use glint_target_core::pdu::target::TargetPdu;
 pub use line::{Line, PATIENCE};
 pub use login::{Port, Stage};
+pub use session::Initiator;
 
 /// SAM status codes.
 pub const GOOD: u8 = 0x00;

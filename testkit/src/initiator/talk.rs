@@ -10,7 +10,7 @@ use glint_target_core::pdu::initiator::{
 use glint_target_core::pdu::target::TargetPdu;
 use glint_target_core::scsi::lun_address::LunAddress;
 
-use super::commands::Initiator;
+use super::session::Initiator;
 
 impl Initiator {
     /// Runs a task management function for LUN 0, carried out at once; gives the response, which has to come next.
@@ -86,6 +86,23 @@ impl Initiator {
     /// Commands that may be sent now: after all have ended it has to be the whole window.
     #[track_caller]
     pub fn window(&mut self) -> u32 {
+        self.ping(&[]);
+        let heard = self.line.heard;
+        heard.max_cmd_sn.0.wrapping_sub(heard.exp_cmd_sn.0).wrapping_add(1)
+    }
+
+    /// Gives what comes back of a ping, which is what there is room for; it has to come next.
+    #[track_caller]
+    pub fn ping(&mut self, data: &[u8]) -> Bytes {
+        self.send_ping(data);
+        match self.receive() {
+            Some(TargetPdu::NopIn(nop)) => nop.data,
+            other => panic!("no answer to a ping: {other:?}"),
+        }
+    }
+
+    /// Sends a ping.
+    pub fn send_ping(&mut self, data: &[u8]) {
         self.send(InitiatorPdu::NopOut(NopOut {
             immediate: true,
             lun: LunAddress::default(),
@@ -93,14 +110,8 @@ impl Initiator {
             target_transfer_tag: RESERVED_TAG,
             cmd_sn: self.cmd_sn(),
             exp_stat_sn: self.line.exp_stat_sn,
-            data: Bytes::new(),
+            data: Bytes::copy_from_slice(data),
         }));
-        match self.receive() {
-            Some(TargetPdu::NopIn(_)) => {}
-            other => panic!("no answer to a ping: {other:?}"),
-        }
-        let heard = self.line.heard;
-        heard.max_cmd_sn.0.wrapping_sub(heard.exp_cmd_sn.0).wrapping_add(1)
     }
 
     /// Goes away with a TCP reset.

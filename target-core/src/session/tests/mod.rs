@@ -13,6 +13,7 @@ mod logout;
 mod numbering;
 mod ordering;
 mod reads;
+mod renegotiation;
 mod small_talk;
 mod task_management;
 mod third_party;
