@@ -236,14 +236,14 @@ const NEGOTIATION: &str = r#"
         round=$((round + 1))
         [ $round -le 60 ]
         mark writing $round
-        dd if=/tmp/random of=$A bs=256k seek=$((round % 4 * 16)) oflag=direct 2>/dev/null
+        dd if=/tmp/random of=$A bs=256k seek=$(((round - 1) % 4 * 16)) oflag=direct 2>/dev/null
         [ "$(longest)" = 262144 ] || anew=$((anew + 1))
     done
     [ $(longest) = 524288 ]
     for part in 0 1 2 3; do
         [ $part -ge $round ] || dd if=$A bs=4M skip=$part count=1 iflag=direct 2>/dev/null | cmp - /tmp/random
     done
-    grep 'iscsid:.*Connection' /tmp/messages
+    grep 'async event param negotiation, dropping session' /tmp/messages
     no_io_errors
     mark negotiated
 "#;
