@@ -74,10 +74,10 @@ impl Vm {
             .args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"])
             .args(["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile="])
             .arg("-kernel")
-            .arg(paths::tool("vm/vmlinuz"))
+            .arg(paths::tool("vm/vmlinux"))
             .arg("-initrd")
             .arg(&initrd)
-            .args(["-append", "console=ttyS0 quiet loglevel=1 panic=-1 mitigations=off"]);
+            .args(["-append", "console=ttyS0 quiet loglevel=1 panic=-1 mitigations=off no_timer_check"]);
         RunningVm { process: Process::start(&mut qemu), _directory: directory }
     }
 }
