@@ -23,8 +23,8 @@ pub use fault::{Faults, Finding, Place};
 pub use flags::Flags;
 pub use load::{ConfigSource, Loaded};
 pub use model::{
-    Config, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, Provisioning, RedirectConfig,
-    TargetConfig,
+    Config, FileIo, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, Provisioning,
+    RedirectConfig, TargetConfig,
 };
 pub use name::{IscsiName, NodeId, Serial, TargetLabel};
 pub use tls::{ClientCertificates, Tls};

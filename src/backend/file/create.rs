@@ -78,7 +78,7 @@ impl Opening<'_> {
         tracing::debug!(device = %self.device, ?direct, size = plan.size(), "file opened");
         let capabilities = self.capabilities(&file, kind, plan.size())?;
         Ok(Shared {
-            file,
+            file: Arc::new(file),
             kind,
             direct,
             size: AtomicU64::new(plan.size()),
