@@ -61,7 +61,7 @@ impl Shared {
         let transfer = Transfer { file: self.file.clone(), offset: range.start, what, lock: Some(lock) };
         let done = match ring::begin(transfer) {
             Ok(done) => done.await.map_err(|_| DeviceError::Medium)?,
-            Err(transfer) => return Ok(transfer.lock),
+            Err(lock) => return Ok(lock),
         };
         match done.result {
             Ok(written) if written == len => Ok(None),

@@ -65,10 +65,10 @@ pub(super) fn probe() -> io::Result<()> {
     Ring::probe()
 }
 
-/// Begins a transfer in the ring of this thread; gives it back when there is none, or none that takes it.
-pub(super) fn begin(transfer: Transfer) -> Result<Receiver<Done>, Transfer> {
+/// Begins a transfer in the ring of this thread; gives its lock back when there is none, or none that takes it.
+pub(super) fn begin(transfer: Transfer) -> Result<Receiver<Done>, Option<RangeGuard>> {
     SEAT.with_borrow_mut(|seat| {
-        let Some((ring, waker)) = seat.ready() else { return Err(transfer) };
+        let Some((ring, waker)) = seat.ready() else { return Err(transfer.lock) };
         let (answer, done) = oneshot::channel();
         ring.push(transfer, answer)?;
         waker.wake_by_ref();

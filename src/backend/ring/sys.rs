@@ -1,6 +1,7 @@
 //! One io_uring and what is in flight in it. All the `unsafe` of this crate is in here: the kernel uses memory that only the ring keeps
 //! alive and apart from everybody else.
 
+use super::super::range_lock::RangeGuard;
 use super::{Done, Transfer, What};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::event::EventfdFlags;
@@ -81,22 +82,25 @@ impl Ring {
         Ok(watch?)
     }
 
-    /// Queues a transfer for the next submission; gives it back when it is none for a ring, or there is no room for it.
-    pub(super) fn push(&mut self, transfer: Transfer, answer: Sender<Done>) -> Result<(), Transfer> {
+    /// Queues a transfer for the next submission; gives its lock back when it is none for a ring, or there is no room for it.
+    pub(super) fn push(
+        &mut self,
+        mut transfer: Transfer,
+        answer: Sender<Done>,
+    ) -> Result<(), Option<RangeGuard>> {
         if self.ring.submission().is_full() {
             // Whatever keeps it from being submitted keeps the queue full.
             let _ = self.ring.submit();
         }
         let at = self.vacant.last().copied().unwrap_or(self.slots.len());
-        let mut transfer = transfer;
-        let Some((entry, pieces)) = prepare(&mut transfer) else { return Err(transfer) };
+        let Some((entry, pieces)) = prepare(&mut transfer) else { return Err(transfer.lock) };
         let entry = entry.user_data(at as u64);
         // SAFETY: the file, the memory and the vector that the entry names belong to `transfer` and `pieces`. Those go into a slot now, which
         // gives them out when the kernel has told of the end of the transfer and not before, whatever happens to who waits for it
         // ([`reap`](Self::reap), and `drop`). All of them lie on the heap, and do not move with their owners. The kernel writes only into a
         // buffer that nobody else has.
         if unsafe { self.ring.submission().push(&entry) }.is_err() {
-            return Err(transfer);
+            return Err(transfer.lock);
         }
         let flight = InFlight { transfer, answer, _pieces: pieces };
         self.vacant.pop();

@@ -130,10 +130,11 @@ async fn writes_of_many_pieces_keep_their_order() {
 fn a_ring_that_goes_waits_for_what_it_has_in_flight() {
     let (file, mut other) = pipe();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut done = runtime.block_on(async {
+    let done = runtime.block_on(async {
         seat().await;
-        begin(read(&file, 4)).unwrap()
+        begin(read(&file, 4))
     });
+    let mut done = done.unwrap();
     let writes = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
         other.write_all(b"abcd").unwrap();
