@@ -19,6 +19,7 @@ fn response(data_in: usize, sense: Option<Sense>) -> Outcome {
 #[test]
 fn a_volume_counts_what_its_commands_did() {
     let metrics = Metrics::new().unwrap();
+    metrics.tell_file_io("threads");
     let volume = metrics.volume("iqn.x:demo", 3);
     volume.begin();
     volume.begin();
@@ -28,6 +29,7 @@ fn a_volume_counts_what_its_commands_did() {
     volume.end(Operation::of(0x2a), 512, Duration::from_millis(3), &response(0, Some(sense)));
     let text = metrics.render().unwrap();
     for line in [
+        r#"glint_file_io_info{by="threads"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="read",target="iqn.x:demo"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="write",target="iqn.x:demo"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="flush",target="iqn.x:demo"} 0"#,

@@ -17,15 +17,20 @@ use super::range::{MAX_ZEROS, chunks, push_extent, widen, within, zeros};
 use super::range_lock::{RangeGuard, RangeLock};
 use super::threads::IoThreads;
 use bytes::Bytes;
+use futures_util::poll;
 use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry, Space};
 use glint_target_core::payload::Payload;
 use rustix::io::Errno;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 use sys::{DirectIo, Kind};
+use tokio::time::timeout;
 
 /// Bytes of zeros written at a time where the file system cannot make them.
 const ZERO_PIECE: u64 = 1 << 20;
@@ -50,6 +55,8 @@ struct Shared {
     capabilities: Capabilities,
     latch: FlushLatch,
     buffers: Arc<BufferPool>,
+    /// How long one system call, or the lock for it, is waited for.
+    patience: Duration,
 }
 
 impl FileDevice {
@@ -59,8 +66,9 @@ impl FileDevice {
         context: &BackendContext,
     ) -> Result<Self, OpenError> {
         let (path, how, buffers) = (path.to_owned(), how.clone(), context.buffers.clone());
+        let patience = context.io_deadline;
         let device = format!("file:{}", path.display());
-        let opened = context.threads.run(move || create::open(&path, &how, buffers)).await;
+        let opened = context.threads.run(move || create::open(&path, &how, buffers, patience)).await;
         let shared = opened.map_err(|error| OpenError::Io {
             device,
             doing: "open it",
@@ -83,8 +91,23 @@ impl FileDevice {
         if range.is_empty() {
             return Ok(None);
         }
-        let guard = self.locks.lock(widen(&range, self.shared.unit())).await;
+        let mut lock = pin!(self.locks.lock(widen(&range, self.shared.unit())));
+        let guard = match poll!(&mut lock) {
+            Poll::Ready(guard) => guard,
+            Poll::Pending => {
+                timeout(self.shared.patience, lock).await.map_err(|_| DeviceError::Unreachable)?
+            }
+        };
         Ok(Some((range, guard)))
+    }
+
+    /// Runs a job on a thread. It goes on when it takes longer than it is waited for.
+    async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T, DeviceError> + Send + 'static,
+    ) -> Result<T, DeviceError> {
+        let patience = self.shared.patience;
+        timeout(patience, self.threads.run(job)).await.map_err(|_| DeviceError::Unreachable)??
     }
 
     /// Runs a change on a thread, which holds its lock.
@@ -99,7 +122,7 @@ impl FileDevice {
             shared.latch.check()?;
             change(&shared)
         };
-        self.threads.run(job).await?
+        self.run(job).await
     }
 
     async fn zero(
@@ -312,7 +335,7 @@ impl BlockDevice for FileDevice {
             return Ok(bytes);
         }
         let shared = self.shared.clone();
-        self.threads.run(move || shared.read(range)).await?
+        self.run(move || shared.read(range)).await
     }
 
     async fn write(&self, offset: u64, data: &Payload, fua: bool) -> Result<(), DeviceError> {
@@ -336,7 +359,7 @@ impl BlockDevice for FileDevice {
                 shared.latch.set()
             })
         };
-        self.threads.run(flush).await?
+        self.run(flush).await
     }
 
     async fn discard(&self, offset: u64, len: u64) -> Result<(), DeviceError> {

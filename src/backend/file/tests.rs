@@ -129,6 +129,18 @@ async fn a_ring_needs_no_thread_for_reads_and_writes() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_does_not_answer_fails_by_the_deadline() {
+    let (device, _kept) = without_threads(in_directory(TempDir::new().unwrap(), sized(1 << 20)).await);
+    let data: Payload = vec![1; 4096].into();
+    let unreachable = Err(DeviceError::Unreachable);
+    assert_eq!(device.read(0, 512).await, Err(DeviceError::Unreachable));
+    assert_eq!(device.write(0, &data, false).await, unreachable);
+    assert_eq!(device.write(0, &data, false).await, unreachable, "the first still holds its lock");
+    assert_eq!(device.discard(8192, 4096).await, unreachable);
+    assert_eq!(device.flush().await, unreachable);
+}
+
 #[tokio::test]
 async fn a_file_cut_under_a_ring_is_a_medium_error() {
     let (device, kept) = by_ring(TempDir::new().unwrap(), sized(1 << 20)).await;

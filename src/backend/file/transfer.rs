@@ -13,10 +13,16 @@ use glint_target_core::device::DeviceError;
 use glint_target_core::payload::Payload;
 use rustix::io::Errno;
 use std::ops::Range;
+use tokio::sync::oneshot::error::RecvError;
 
 /// What says nothing of the medium: the kernel would not do it this way, or not now.
 const NO_VERDICT: [Errno; 6] =
     [Errno::INTR, Errno::AGAIN, Errno::CANCELED, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS];
+
+/// The answer is dropped when patience has run out.
+fn too_late(_: RecvError) -> DeviceError {
+    DeviceError::Unreachable
+}
 
 impl Shared {
     /// Reads; `None` when a thread has to.
@@ -24,10 +30,15 @@ impl Shared {
         self.latch.check()?;
         let wide = widen(range, self.unit());
         let buffer = self.buffers.take((wide.end - wide.start) as usize);
-        let transfer =
-            Transfer { file: self.file.clone(), offset: wide.start, what: What::Read(buffer), lock: None };
+        let transfer = Transfer {
+            file: self.file.clone(),
+            offset: wide.start,
+            what: What::Read(buffer),
+            lock: None,
+            patience: self.patience,
+        };
         let Ok(done) = ring::begin(transfer) else { return Ok(None) };
-        let done = done.await.map_err(|_| DeviceError::Medium)?;
+        let done = done.await.map_err(too_late)?;
         let skip = (range.start - wide.start) as usize;
         let end = skip + (range.end - range.start) as usize;
         match (done.result, done.transfer.what) {
@@ -58,9 +69,15 @@ impl Shared {
         };
         let len = data.len();
         let what = What::Write { data, durable };
-        let transfer = Transfer { file: self.file.clone(), offset: range.start, what, lock: Some(lock) };
+        let transfer = Transfer {
+            file: self.file.clone(),
+            offset: range.start,
+            what,
+            lock: Some(lock),
+            patience: self.patience,
+        };
         let done = match ring::begin(transfer) {
-            Ok(done) => done.await.map_err(|_| DeviceError::Medium)?,
+            Ok(done) => done.await.map_err(too_late)?,
             Err(lock) => return Ok(lock),
         };
         match done.result {

@@ -2,7 +2,7 @@
 //!
 //! What a turn of the thread's tasks begins goes to the kernel in one system call, after them, and what has ended comes back in batches
 //! through an eventfd. A transfer that has begun keeps its memory, its file and its lock until the kernel has told of its end, whether or
-//! not its future is still there.
+//! not its future is still there. Whoever waits for one longer than its patience is told that it does not come.
 
 #[allow(unsafe_code)]
 mod sys;
@@ -16,11 +16,14 @@ use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use sys::{Ended, Ring};
 use tokio::io::unix::AsyncFd;
-use tokio::sync::oneshot::{self, Receiver};
+use tokio::sync::oneshot::{self, Receiver, Sender};
+use tokio::time::{Sleep, sleep};
 
 /// One read or write.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(super) struct Transfer {
     pub(super) what: What,
     /// Held until the transfer has ended.
     pub(super) lock: Option<RangeGuard>,
+    /// How long it is waited for.
+    pub(super) patience: Duration,
 }
 
 #[derive(Debug)]
@@ -60,12 +65,16 @@ thread_local! {
     static SEAT: RefCell<Seat> = RefCell::default();
 }
 
+/// How often it is looked for transfers that take too long, while there are any.
+const TICK: Duration = Duration::from_millis(250);
+
 /// Whether this process may have rings.
 pub(super) fn probe() -> io::Result<()> {
     Ring::probe()
 }
 
-/// Begins a transfer in the ring of this thread; gives its lock back when there is none, or none that takes it.
+/// Begins a transfer in the ring of this thread; gives its lock back when there is none, or none that takes it. The answer is dropped when
+/// patience has run out.
 pub(super) fn begin(transfer: Transfer) -> Result<Receiver<Done>, Option<RangeGuard>> {
     SEAT.with_borrow_mut(|seat| {
         let Some((ring, waker)) = seat.ready() else { return Err(transfer.lock) };
@@ -87,8 +96,10 @@ pub(super) fn serve() -> impl Future<Output = ()> {
 
 fn tell(ended: &mut Vec<Ended>) {
     for (answer, done) in ended.drain(..) {
-        // Nobody need be waiting any more.
-        let _ = answer.send(done);
+        if let Some(answer) = answer {
+            // Nobody need be waiting any more.
+            let _ = answer.send(done);
+        }
     }
 }
 
@@ -112,6 +123,8 @@ fn refuse(refused: &mut bool, error: &io::Error) {
 struct Served {
     watch: Option<AsyncFd<Arc<OwnedFd>>>,
     ended: Vec<Ended>,
+    late: Vec<Sender<Done>>,
+    tick: Option<Pin<Box<Sleep>>>,
 }
 
 impl Served {
@@ -124,6 +137,7 @@ impl Served {
         });
         // Not while the seat is borrowed: who is told may drop what he held.
         tell(&mut self.ended);
+        self.late.clear();
         if let Err(error) = result {
             let ring = SEAT.with_borrow_mut(|seat| {
                 refuse(&mut seat.refused, &error);
@@ -146,7 +160,19 @@ impl Served {
         if ring.turn(&mut self.ended)? {
             cx.waker().wake_by_ref();
         }
+        self.poll_ticks(ring, cx);
         Ok(())
+    }
+
+    fn poll_ticks(&mut self, ring: &mut Ring, cx: &mut Context<'_>) {
+        while self.tick.is_some() || ring.in_flight() > 0 {
+            let tick = self.tick.get_or_insert_with(|| Box::pin(sleep(TICK)));
+            if tick.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.tick = None;
+            self.late.extend(ring.expire());
+        }
     }
 }
 

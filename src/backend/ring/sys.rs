@@ -2,13 +2,14 @@
 //! alive and apart from everybody else.
 
 use super::super::range_lock::RangeGuard;
-use super::{Done, Transfer, What};
+use super::{Done, TICK, Transfer, What};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::event::EventfdFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot::Sender;
@@ -16,11 +17,15 @@ use tokio::sync::oneshot::Sender;
 /// Transfers that can wait for one submission; as many as a worker's sessions are likely to have open. More are submitted in between.
 const ENTRIES: u32 = 256;
 
+/// Kernel threads that a ring may have, for what cannot be begun without blocking: writes that allocate, and disks whose own queue is full.
+/// The kernel's own choice is four for each processor, which one hung disk would take soon.
+const KERNEL_THREADS: u32 = 32;
+
 /// Most pieces that one vectored transfer takes (IOV_MAX).
 const MAX_PIECES: usize = 1024;
 
 /// Where a transfer that has ended is to be told, and what came of it.
-pub(super) type Ended = (Sender<Done>, Done);
+pub(super) type Ended = (Option<Sender<Done>>, Done);
 
 /// An io_uring. It is made, used and dropped by one thread.
 pub(super) struct Ring {
@@ -28,12 +33,22 @@ pub(super) struct Ring {
     eventfd: Arc<OwnedFd>,
     slots: Vec<Option<InFlight>>,
     vacant: Vec<usize>,
+    now: Tick,
+}
+
+/// Time in units of [`TICK`].
+type Tick = u128;
+
+fn ticks(duration: Duration) -> Tick {
+    duration.as_millis().div_ceil(TICK.as_millis())
 }
 
 /// What the kernel may be at work on. It stays where it is, and nobody else can get at it, until the kernel has told of its end.
 struct InFlight {
     transfer: Transfer,
-    answer: Sender<Done>,
+    /// `None` once nobody is to wait any longer.
+    answer: Option<Sender<Done>>,
+    began: Tick,
     /// What a vectored transfer consists of; read by the kernel when it is submitted.
     _pieces: Vec<Piece>,
 }
@@ -46,9 +61,12 @@ struct Piece {
 }
 
 impl Ring {
-    /// A ring of the kind that costs least, of those which the kernel has.
+    /// A ring whose completions are made ready when this thread enters the kernel anyway, and not by interrupting it (Linux 5.19), or the
+    /// ordinary kind.
     pub(super) fn new() -> io::Result<Self> {
-        let ring = deferring().or_else(|_| cooperating()).or_else(|_| IoUring::new(ENTRIES))?;
+        let cooperating =
+            IoUring::builder().setup_submit_all().setup_coop_taskrun().setup_taskrun_flag().build(ENTRIES);
+        let ring = cooperating.or_else(|_| IoUring::new(ENTRIES))?;
         let params = ring.params();
         // RW_CUR_POS came with READ and WRITE (Linux 5.6); NODROP and SUBMIT_STABLE are what the rest here counts on.
         if !(params.is_feature_rw_cur_pos()
@@ -59,7 +77,9 @@ impl Ring {
         }
         let eventfd = Arc::new(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         ring.submitter().register_eventfd(eventfd.as_raw_fd())?;
-        Ok(Self { ring, eventfd, slots: Vec::new(), vacant: Vec::new() })
+        // Linux 5.15. Where it fails the kernel's own choice has to do.
+        let _ = ring.submitter().register_iowq_max_workers(&mut [KERNEL_THREADS, 0]);
+        Ok(Self { ring, eventfd, slots: Vec::new(), vacant: Vec::new(), now: Tick::default() })
     }
 
     /// Sends nothing through a ring and back, to see whether the kernel lets this process have one.
@@ -102,7 +122,7 @@ impl Ring {
         if unsafe { self.ring.submission().push(&entry) }.is_err() {
             return Err(transfer.lock);
         }
-        let flight = InFlight { transfer, answer, _pieces: pieces };
+        let flight = InFlight { transfer, answer: Some(answer), began: self.now, _pieces: pieces };
         self.vacant.pop();
         match self.slots.get_mut(at) {
             Some(slot) => *slot = Some(flight),
@@ -138,7 +158,16 @@ impl Ring {
         }
     }
 
-    fn in_flight(&self) -> usize {
+    /// Another tick has passed: gives the answers of those that nobody is to wait for any longer, to be dropped. Their transfers go on.
+    pub(super) fn expire(&mut self) -> impl Iterator<Item = Sender<Done>> {
+        self.now += 1;
+        let now = self.now;
+        let late = move |flight: &&mut InFlight| now - flight.began > ticks(flight.transfer.patience);
+        self.slots.iter_mut().flatten().filter(late).filter_map(|flight| flight.answer.take())
+    }
+
+    /// Transfers that have begun and not ended.
+    pub(super) fn in_flight(&self) -> usize {
         self.slots.len() - self.vacant.len()
     }
 
@@ -165,21 +194,6 @@ impl Drop for Ring {
             std::mem::forget(std::mem::take(&mut self.slots));
         }
     }
-}
-
-/// Completions are made ready when this thread asks for them, and not by interrupting it (Linux 6.1).
-fn deferring() -> io::Result<IoUring> {
-    IoUring::builder()
-        .setup_submit_all()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_taskrun_flag()
-        .build(ENTRIES)
-}
-
-/// Completions are made ready when this thread enters the kernel anyway (Linux 5.19).
-fn cooperating() -> io::Result<IoUring> {
-    IoUring::builder().setup_submit_all().setup_coop_taskrun().setup_taskrun_flag().build(ENTRIES)
 }
 
 /// The entry for a transfer, without its number, and the vector that it points to.

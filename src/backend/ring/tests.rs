@@ -4,9 +4,11 @@ use super::*;
 use std::io::{Read, Write};
 use std::time::Duration;
 
+const PATIENCE: Duration = Duration::from_secs(60);
+
 fn read(file: &Arc<File>, len: usize) -> Transfer {
     let buffer = Arc::new(BufferPool::default()).take(len);
-    Transfer { file: Arc::clone(file), offset: 0, what: What::Read(buffer), lock: None }
+    Transfer { file: Arc::clone(file), offset: 0, what: What::Read(buffer), lock: None, patience: PATIENCE }
 }
 
 async fn seat() -> tokio::task::JoinHandle<()> {
@@ -80,7 +82,10 @@ async fn what_nobody_waits_for_keeps_its_memory_and_its_lock_to_the_end() {
     let buffer = pool.take(4096);
     let address = buffer.as_ref().as_ptr();
     let lock = Some(locks.lock(0..1).await);
-    drop(begin(Transfer { file: file.clone(), offset: 0, what: What::Read(buffer), lock }).unwrap());
+    drop(
+        begin(Transfer { file: file.clone(), offset: 0, what: What::Read(buffer), lock, patience: PATIENCE })
+            .unwrap(),
+    );
     tokio::time::sleep(Duration::from_millis(20)).await;
     let mut next = Box::pin(locks.lock(0..1));
     assert!(futures_util::poll!(&mut next).is_pending());
@@ -116,6 +121,7 @@ async fn writes_of_many_pieces_keep_their_order() {
         offset: 0,
         what: What::Write { data, durable: true },
         lock: None,
+        patience: PATIENCE,
     };
     assert_eq!(begin(write(payload.clone())).unwrap().await.unwrap().result, Ok(2000));
     let mut found = Vec::new();
@@ -142,4 +148,24 @@ fn a_ring_that_goes_waits_for_what_it_has_in_flight() {
     drop(runtime);
     assert_eq!(bytes(&done.try_recv().unwrap()), b"abcd");
     writes.join().unwrap();
+}
+
+#[tokio::test]
+async fn who_waits_too_long_is_told_and_the_transfer_goes_on() {
+    let _serving = seat().await;
+    let (file, mut other) = pipe();
+    let locks = Arc::new(RangeLock::default());
+    let lock = Some(locks.lock(0..1).await);
+    let patience = Duration::from_millis(300);
+    let began = std::time::Instant::now();
+    let (patient, hasty) = (read(&file, 4), Transfer { lock, patience, ..read(&file, 4) });
+    let (hasty, mut patient) = (begin(hasty).unwrap(), begin(patient).unwrap());
+    assert!(hasty.await.is_err());
+    assert!(began.elapsed() >= patience);
+    assert!(patient.try_recv().is_err());
+    let mut next = Box::pin(locks.lock(0..1));
+    assert!(futures_util::poll!(&mut next).is_pending());
+    other.write_all(b"abcdefgh").unwrap();
+    next.await;
+    assert_eq!(patient.await.unwrap().result, Ok(4));
 }
