@@ -5,7 +5,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures_util::FutureExt;
 use glint::backend::{self, BackendContext, Device, OpenOptions};
-use glint::config::{DeviceSpec, Provisioning};
+use glint::config::{DeviceSpec, FileIo, Provisioning};
 use glint_target_core::login::catalog::{AuthPolicy, Catalog, InitiatorList, TargetEntry, Whereabouts};
 use glint_target_core::login::parameters::{Digest, Offer};
 use glint_target_core::lun::identity::Identity;
@@ -72,7 +72,8 @@ impl Bench {
             provisioning: Provisioning::Thin,
             ..OpenOptions::default()
         };
-        let context = BackendContext::new(Duration::from_secs(12));
+        let context =
+            BackendContext::new(Duration::from_secs(12), FileIo::Auto).expect("nothing is asked for");
         let null = backend::open(&DeviceSpec::Null, &options, &context)
             .now_or_never()
             .expect("the null device opens at once")

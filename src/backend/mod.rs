@@ -11,6 +11,7 @@ mod open;
 mod ram;
 mod range;
 mod range_lock;
+mod ring;
 mod sizing;
 mod threads;
 

@@ -89,7 +89,7 @@ mod tests {
     use crate::config::DeviceSpec;
 
     conformance::suite!(keeps_data: false, async |how| {
-        let context = BackendContext::new(std::time::Duration::from_secs(5));
+        let context = BackendContext::new(std::time::Duration::from_secs(5), crate::config::FileIo::Auto).unwrap();
         (open(&DeviceSpec::Null, &how, &context).await.unwrap(), ())
     });
 }

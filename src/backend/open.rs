@@ -7,8 +7,8 @@ use super::null::NullDevice;
 use super::ram::RamDevice;
 use super::sizing::SizePlan;
 use super::threads::IoThreads;
-use super::{Backend, Device};
-use crate::config::{ByteSize, DeviceSpec, LunConfig, Provisioning};
+use super::{Backend, Device, ring};
+use crate::config::{ByteSize, DeviceSpec, FileIo, LunConfig, Provisioning};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,19 +71,44 @@ pub struct BackendContext {
     pub(super) buffers: Arc<BufferPool>,
     pub(super) volumes: Arc<Volumes>,
     pub(super) io_deadline: Duration,
+    /// Whether files are read and written through io_uring.
+    pub(super) rings: bool,
 }
 
 /// System calls on files that may block at a time.
 const IO_THREADS: usize = 32;
 
 impl BackendContext {
-    /// `io_deadline`: how long a backend may try before an operation fails.
-    pub fn new(io_deadline: Duration) -> Self {
-        Self {
+    /// `io_deadline`: how long a backend may try before an operation fails. An error when `file_io` asks for what this system refuses.
+    pub fn new(io_deadline: Duration, file_io: FileIo) -> io::Result<Self> {
+        Ok(Self {
             threads: Arc::new(IoThreads::new(IO_THREADS)),
             buffers: Arc::default(),
             volumes: Arc::default(),
             io_deadline,
+            rings: may_have_rings(file_io)?,
+        })
+    }
+
+    /// How files are read and written: never [`FileIo::Auto`].
+    pub fn file_io(&self) -> FileIo {
+        if self.rings { FileIo::IoUring } else { FileIo::Threads }
+    }
+}
+
+fn may_have_rings(file_io: FileIo) -> io::Result<bool> {
+    if file_io == FileIo::Threads {
+        return Ok(false);
+    }
+    match ring::probe() {
+        Ok(()) => Ok(true),
+        Err(error) if file_io == FileIo::Auto => {
+            tracing::warn!(%error, "io_uring is refused here (by seccomp or kernel.io_uring_disabled?): file I/O goes through threads");
+            Ok(false)
+        }
+        Err(error) => {
+            let advice = "`file_io` asks for io_uring, which is refused here (by seccomp or kernel.io_uring_disabled?); permit it or use \"auto\"";
+            Err(io::Error::new(error.kind(), format!("{advice}: {error}")))
         }
     }
 }

@@ -3,7 +3,7 @@ use crate::backend::{BackendContext, conformance, open};
 use crate::config::DeviceSpec;
 
 conformance::suite!(keeps_data: true, async |how| {
-    let context = BackendContext::new(std::time::Duration::from_secs(5));
+    let context = BackendContext::new(std::time::Duration::from_secs(5), crate::config::FileIo::Auto).unwrap();
     (open(&DeviceSpec::Ram, &how, &context).await.unwrap(), ())
 });
 

@@ -341,6 +341,7 @@ fn read_limits(mut section: Section<'_>) -> Limits {
         max_recv_data_segment: u32::try_from(max_recv_data_segment).unwrap_or(d.max_recv_data_segment),
         data_out_budget,
         io_deadline: section.bounded("io_deadline", d.io_deadline, second..=hour),
+        file_io: section.value_or("file_io", d.file_io),
         workers: section.bounded("workers", d.workers, 0..=1024),
     };
     if u64::from(limits.max_command_bytes) > limits.bytes_in_flight {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::Provisioning;
+use crate::config::{FileIo, Provisioning};
 use std::fs;
 use tempfile::TempDir;
 
@@ -50,6 +50,7 @@ connections_per_session = 16
 login_timeout = "5s"
 bytes_in_flight = "64MiB"
 command_window = 32
+file_io = "threads"
 max_recv_data_segment = "64KiB"
 
 [[target]]
@@ -98,6 +99,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(config.limits.login_timeout, Duration::from_secs(5));
     assert_eq!(config.limits.bytes_in_flight, 64 << 20);
     assert_eq!(config.limits.max_recv_data_segment, 64 << 10);
+    assert_eq!(config.limits.file_io, FileIo::Threads);
     assert_eq!(config.limits.nop_interval, Limits::default().nop_interval);
 
     let [db, scratch] = config.targets.as_slice() else { panic!("two targets") };

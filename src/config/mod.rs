@@ -24,8 +24,8 @@ pub use fault::{Faults, Finding, Place};
 pub use flags::Flags;
 pub use load::{ConfigSource, Loaded};
 pub use model::{
-    Config, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, Provisioning, RedirectConfig,
-    TargetConfig,
+    Config, FileIo, Limits, Log, LogFormat, LunConfig, LunIdentity, Node, Portal, Provisioning,
+    RedirectConfig, TargetConfig,
 };
 pub use name::{IscsiName, NodeId, Serial, TargetLabel};
 pub use throttle::{NamedLimit, named as named_limits};

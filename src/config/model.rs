@@ -102,6 +102,8 @@ pub struct Limits {
     pub data_out_budget: u64,
     /// How long a backend may try before an operation fails; shorter than the initiators' own timers.
     pub io_deadline: Duration,
+    /// How files are read and written.
+    pub file_io: FileIo,
     /// Worker threads; 0: one for each processor.
     pub workers: u32,
 }
@@ -125,6 +127,7 @@ impl Default for Limits {
             data_out_budget: 4 << 20,
             // ESXi aborts a command after 15 s: the answer has to come before.
             io_deadline: Duration::from_secs(12),
+            file_io: FileIo::Auto,
             workers: 0,
         }
     }
@@ -233,6 +236,38 @@ pub struct LunConfig {
     pub provisioning: Provisioning,
     /// Serial number, when the default will not do; the NAA identifier follows it.
     pub serial: Option<Serial>,
+}
+
+/// How `file:` devices are read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileIo {
+    /// By io_uring where the kernel lets this process have it, by threads elsewhere.
+    #[default]
+    Auto,
+    /// By io_uring, or not at all.
+    IoUring,
+    /// By threads that block in system calls.
+    Threads,
+}
+
+impl FileIo {
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::IoUring => "io-uring",
+            Self::Threads => "threads",
+        }
+    }
+}
+
+impl std::str::FromStr for FileIo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Self::Auto, Self::IoUring, Self::Threads].into_iter().find(|kind| kind.word() == text);
+        known.ok_or_else(|| format!("file_io is \"auto\", \"io-uring\" or \"threads\", not {text:?}"))
+    }
 }
 
 /// How a unit presents its space (SBC-4 4.7).

@@ -373,6 +373,7 @@ from_strings! {
     super::name::NodeId: "a name in quotes",
     super::name::TargetLabel: "a name in quotes",
     super::name::Serial: "a string",
+    super::model::FileIo: "\"auto\", \"io-uring\" or \"threads\"",
     super::model::Provisioning: "\"thin\" or \"full\"",
     super::device::DeviceSpec: "a device such as \"file:/srv/disk.img\"",
 }

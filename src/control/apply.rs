@@ -62,7 +62,8 @@ impl Control {
         );
         let workers = Workers::start(usize::try_from(configured.workers).unwrap_or(0))?;
         let listeners = Listeners::new(Arc::clone(&node), workers.clone());
-        let backends = BackendContext::new(configured.io_deadline);
+        let backends = BackendContext::new(configured.io_deadline, configured.file_io)?;
+        node.metrics().tell_file_io(backends.file_io().word());
         let state = Store::open(&config.node.state_dir);
         Ok(Self {
             node,

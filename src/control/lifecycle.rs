@@ -226,6 +226,7 @@ impl<'a> Service<'a> {
                 old.limits.max_command_bytes != new.limits.max_command_bytes,
             ),
             ("io_deadline", old.limits.io_deadline != new.limits.io_deadline),
+            ("file_io", old.limits.file_io != new.limits.file_io),
             ("log format", old.log.format != new.log.format),
             ("node", old.node != new.node),
         ];

@@ -71,7 +71,7 @@ impl Worker {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (jobs, mut inbox) = mpsc::unbounded_channel::<Job>();
         let serve = async move {
-            tokio::spawn(backend::serve_thread());
+            backend::serve_thread();
             while let Some(job) = inbox.recv().await {
                 tokio::spawn(job());
             }

@@ -3,7 +3,7 @@
 use super::process::ProcessCollector;
 use super::reading::Reading;
 use super::volume::{VolumeFamilies, VolumeMetrics};
-use prometheus::{IntCounterVec, IntGauge, Opts, Registry, Result, TextEncoder};
+use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, Result, TextEncoder};
 
 /// The registry and the handles of node-wide metrics.
 pub struct Metrics {
@@ -15,6 +15,7 @@ pub struct Metrics {
     pub connections: IntGauge,
     logins_failed: IntCounterVec,
     pdu_errors: IntCounterVec,
+    file_io: IntGaugeVec,
 }
 
 impl Metrics {
@@ -47,8 +48,13 @@ impl Metrics {
             "PDUs that broke the protocol, by how; most of them ended their connection.",
             "kind",
         )?;
+        let file_io = IntGaugeVec::new(
+            Opts::new("glint_file_io_info", "Always 1; the label tells how files are read and written."),
+            &["by"],
+        )?;
+        registry.register(Box::new(file_io.clone()))?;
         let volumes = VolumeFamilies::register(&registry)?;
-        Ok(Self { volumes, sessions, connections, logins_failed, pdu_errors, registry })
+        Ok(Self { volumes, sessions, connections, logins_failed, pdu_errors, file_io, registry })
     }
 
     /// The handles of one logical unit.
@@ -69,6 +75,11 @@ impl Metrics {
         read: impl Fn() -> usize + Send + Sync + 'static,
     ) -> Result<()> {
         self.registry.register(Box::new(Reading::new(name, help, read)?))
+    }
+
+    /// Tells how files are read and written.
+    pub fn tell_file_io(&self, by: &'static str) {
+        self.file_io.with_label_values(&[by]).set(1);
     }
 
     /// Counts a login that failed.

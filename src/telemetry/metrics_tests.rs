@@ -20,6 +20,7 @@ fn response(data_in: usize, sense: Option<Sense>) -> Outcome {
 #[test]
 fn a_volume_counts_what_its_commands_did() {
     let metrics = Metrics::new().unwrap();
+    metrics.tell_file_io("threads");
     let volume = metrics.volume("iqn.x:demo", 3);
     volume.begin();
     volume.begin();
@@ -33,6 +34,7 @@ fn a_volume_counts_what_its_commands_did() {
     for line in [
         r#"glint_volume_throttled_total{lun="3",target="iqn.x:demo"} 2"#,
         r#"glint_volume_throttled_seconds_total{lun="3",target="iqn.x:demo"} 0.75"#,
+        r#"glint_file_io_info{by="threads"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="read",target="iqn.x:demo"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="write",target="iqn.x:demo"} 1"#,
         r#"glint_volume_operations_total{lun="3",op="flush",target="iqn.x:demo"} 0"#,

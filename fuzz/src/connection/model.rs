@@ -371,7 +371,8 @@ impl Model {
             assert_eq!(pdu.r2t_sn, task.next_r2t_sn);
             task.next_r2t_sn += 1;
             let outstanding = self.requests.iter().filter(|request| request.tag == tag).count();
-            assert!(outstanding < usize::from(agreed.max_outstanding_r2t));
+            // Data that went astray first and was then said again has answered a request that counts as open here.
+            assert!(!self.is_honest || outstanding < usize::from(agreed.max_outstanding_r2t));
         }
         assert!(self.requests.iter().all(|request| request.transfer_tag != pdu.target_transfer_tag));
         self.requests.push(Request {

@@ -14,6 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 /// One device that is being opened, for its errors.
 struct Opening<'a> {
@@ -23,10 +24,15 @@ struct Opening<'a> {
 }
 
 /// Opens the file; blocks.
-pub(super) fn open(path: &Path, how: &OpenOptions, buffers: Arc<BufferPool>) -> Result<Shared, OpenError> {
+pub(super) fn open(
+    path: &Path,
+    how: &OpenOptions,
+    buffers: Arc<BufferPool>,
+    patience: Duration,
+) -> Result<Shared, OpenError> {
     let opening = Opening { device: format!("file:{}", path.display()), path, how };
     let (file, created) = opening.open_or_create()?;
-    let prepared = opening.prepare(file, buffers);
+    let prepared = opening.prepare(file, buffers, patience);
     let taken = matches!(prepared, Err(OpenError::InUse { .. }));
     if prepared.is_err() && created && !taken {
         // What could not be given its size holds nothing, and must not be taken for a device the next time. One that somebody else has
@@ -59,7 +65,7 @@ impl Opening<'_> {
         Ok((file, true))
     }
 
-    fn prepare(&self, file: File, buffers: Arc<BufferPool>) -> Result<Shared, OpenError> {
+    fn prepare(&self, file: File, buffers: Arc<BufferPool>, patience: Duration) -> Result<Shared, OpenError> {
         let kind = sys::kind(&file).map_err(self.failed("look at it"))?;
         let kind = kind.ok_or_else(|| OpenError::NotAFile { device: self.device.clone() })?;
         self.lock(&file)?;
@@ -78,13 +84,14 @@ impl Opening<'_> {
         tracing::debug!(device = %self.device, ?direct, size = plan.size(), "file opened");
         let capabilities = self.capabilities(&file, kind, plan.size())?;
         Ok(Shared {
-            file,
+            file: Arc::new(file),
             kind,
             direct,
             size: AtomicU64::new(plan.size()),
             capabilities,
             latch: FlushLatch::default(),
             buffers,
+            patience,
         })
     }
 

@@ -1,28 +1,36 @@
 //! A local file or block device, by direct I/O where the file system has it.
 //!
-//! System calls block, so they run on threads of their own. Every change holds the lock on its range until the system call is over, even
-//! when its caller has gone.
+//! Reads and writes go through the ring of the thread that serves the command, if it has one (`transfer.rs`). All other system calls block,
+//! so they run on threads of their own, and so do reads and writes without a ring, those that have to read what lies around them first, and
+//! whatever a ring has not done in full. Every change holds the lock on its range until the system call is over, even when its caller has
+//! gone.
 
 mod create;
 mod sys;
+mod transfer;
 
 use super::buffers::BufferPool;
 use super::errno::{classify, is_unsupported};
 use super::latch::FlushLatch;
 use super::open::{BackendContext, OpenError, OpenOptions};
 use super::range::{MAX_ZEROS, chunks, push_extent, widen, within, zeros};
-use super::range_lock::RangeLock;
+use super::range_lock::{RangeGuard, RangeLock};
 use super::threads::IoThreads;
 use bytes::Bytes;
+use futures_util::poll;
 use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry, Space};
 use glint_target_core::payload::Payload;
 use rustix::io::Errno;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 use sys::{DirectIo, Kind};
+use tokio::time::timeout;
 
 /// Bytes of zeros written at a time where the file system cannot make them.
 const ZERO_PIECE: u64 = 1 << 20;
@@ -33,18 +41,22 @@ pub struct FileDevice {
     shared: Arc<Shared>,
     threads: Arc<IoThreads>,
     locks: Arc<RangeLock>,
+    /// Whether rings are used.
+    rings: bool,
 }
 
 /// What the threads need of it.
 #[derive(Debug)]
 struct Shared {
-    file: File,
+    file: Arc<File>,
     kind: Kind,
     direct: Option<DirectIo>,
     size: AtomicU64,
     capabilities: Capabilities,
     latch: FlushLatch,
     buffers: Arc<BufferPool>,
+    /// How long one system call, or the lock for it, is waited for.
+    patience: Duration,
 }
 
 impl FileDevice {
@@ -54,38 +66,73 @@ impl FileDevice {
         context: &BackendContext,
     ) -> Result<Self, OpenError> {
         let (path, how, buffers) = (path.to_owned(), how.clone(), context.buffers.clone());
+        let patience = context.io_deadline;
         let device = format!("file:{}", path.display());
-        let opened = context.threads.run(move || create::open(&path, &how, buffers)).await;
+        let opened = context.threads.run(move || create::open(&path, &how, buffers, patience)).await;
         let shared = opened.map_err(|error| OpenError::Io {
             device,
             doing: "open it",
             source: std::io::Error::other(error),
         })??;
-        Ok(Self { shared: Arc::new(shared), threads: context.threads.clone(), locks: Arc::default() })
+        Ok(Self {
+            shared: Arc::new(shared),
+            threads: context.threads.clone(),
+            locks: Arc::default(),
+            rings: context.rings,
+        })
     }
 
-    /// Runs a change of a range on a thread, after those that overlap it.
-    async fn change(
-        &self,
-        offset: u64,
-        len: u64,
-        change: impl FnOnce(&Shared, Range<u64>) -> Result<(), DeviceError> + Send + 'static,
-    ) -> Result<(), DeviceError> {
+    /// The range of a change, locked after those that overlap it; `None` for an empty one.
+    async fn hold(&self, offset: u64, len: u64) -> Result<Option<(Range<u64>, RangeGuard)>, DeviceError> {
         if self.shared.capabilities.read_only {
             return Err(DeviceError::ReadOnly);
         }
         let range = within(offset, len, self.shared.size())?;
         if range.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let guard = self.locks.lock(widen(&range, self.shared.unit())).await;
+        let mut lock = pin!(self.locks.lock(widen(&range, self.shared.unit())));
+        let guard = match poll!(&mut lock) {
+            Poll::Ready(guard) => guard,
+            Poll::Pending => {
+                timeout(self.shared.patience, lock).await.map_err(|_| DeviceError::Unreachable)?
+            }
+        };
+        Ok(Some((range, guard)))
+    }
+
+    /// Runs a job on a thread. It goes on when it takes longer than it is waited for.
+    async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T, DeviceError> + Send + 'static,
+    ) -> Result<T, DeviceError> {
+        let patience = self.shared.patience;
+        timeout(patience, self.threads.run(job)).await.map_err(|_| DeviceError::Unreachable)??
+    }
+
+    /// Runs a change on a thread, which holds its lock.
+    async fn change(
+        &self,
+        guard: RangeGuard,
+        change: impl FnOnce(&Shared) -> Result<(), DeviceError> + Send + 'static,
+    ) -> Result<(), DeviceError> {
         let shared = self.shared.clone();
         let job = move || {
             let _held = guard;
             shared.latch.check()?;
-            change(&shared, range)
+            change(&shared)
         };
-        self.threads.run(job).await?
+        self.run(job).await
+    }
+
+    async fn zero(
+        &self,
+        offset: u64,
+        len: u64,
+        call: fn(&File, u64, u64) -> Result<(), Errno>,
+    ) -> Result<(), DeviceError> {
+        let Some((range, guard)) = self.hold(offset, len).await? else { return Ok(()) };
+        self.change(guard, move |shared| shared.make_zeros(range, call)).await
     }
 }
 
@@ -282,14 +329,25 @@ impl BlockDevice for FileDevice {
         if len == 0 {
             return Ok(Bytes::new());
         }
+        if self.rings
+            && let Some(bytes) = self.shared.read_by_ring(&range).await?
+        {
+            return Ok(bytes);
+        }
         let shared = self.shared.clone();
-        self.threads.run(move || shared.read(range)).await?
+        self.run(move || shared.read(range)).await
     }
 
     async fn write(&self, offset: u64, data: &Payload, fua: bool) -> Result<(), DeviceError> {
-        let len = data.len() as u64;
+        let Some((range, mut guard)) = self.hold(offset, data.len() as u64).await? else { return Ok(()) };
+        if self.rings {
+            match self.shared.write_by_ring(&range, data, fua, guard).await? {
+                None => return Ok(()),
+                Some(undone) => guard = undone,
+            }
+        }
         let data = data.clone();
-        self.change(offset, len, move |shared, range| shared.write(range, &data, fua)).await
+        self.change(guard, move |shared| shared.write(range, &data, fua)).await
     }
 
     async fn flush(&self) -> Result<(), DeviceError> {
@@ -301,15 +359,15 @@ impl BlockDevice for FileDevice {
                 shared.latch.set()
             })
         };
-        self.threads.run(flush).await?
+        self.run(flush).await
     }
 
     async fn discard(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
-        self.change(offset, len, |shared, range| shared.make_zeros(range, sys::punch_hole)).await
+        self.zero(offset, len, sys::punch_hole).await
     }
 
     async fn write_zeroes(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
-        self.change(offset, len, |shared, range| shared.make_zeros(range, sys::zero_range)).await
+        self.zero(offset, len, sys::zero_range).await
     }
 
     async fn allocation_map(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>, DeviceError> {

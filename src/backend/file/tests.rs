@@ -1,13 +1,14 @@
 use super::*;
+use crate::backend::ring;
 use crate::backend::{Backend, Device, conformance, open};
-use crate::config::{DeviceSpec, Provisioning};
+use crate::config::{DeviceSpec, FileIo, Provisioning};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
 
-fn context() -> BackendContext {
-    BackendContext::new(Duration::from_secs(5))
+fn context(file_io: FileIo) -> BackendContext {
+    BackendContext::new(Duration::from_secs(5), file_io).unwrap()
 }
 
 fn spec(path: &Path) -> DeviceSpec {
@@ -15,7 +16,11 @@ fn spec(path: &Path) -> DeviceSpec {
 }
 
 async fn open_at(path: &Path, how: &OpenOptions) -> Result<FileDevice, String> {
-    match open(&spec(path), how, &context()).await {
+    opened(open(&spec(path), how, &context(FileIo::Threads)).await)
+}
+
+fn opened(opened: Result<Device, OpenError>) -> Result<FileDevice, String> {
+    match opened {
         Ok(Device { backend: Backend::File(device), .. }) => Ok(device),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.to_string()),
@@ -26,7 +31,7 @@ async fn open_at(path: &Path, how: &OpenOptions) -> Result<FileDevice, String> {
 async fn a_fully_provisioned_device_gives_nothing_back() {
     let directory = tempfile::tempdir().unwrap();
     let how = OpenOptions { provisioning: Provisioning::Full, ..sized(1 << 20) };
-    let device = open(&spec(&directory.path().join("disk.img")), &how, &context()).await.unwrap();
+    let device = open(&spec(&directory.path().join("disk.img")), &how, &context(FileIo::Auto)).await.unwrap();
     let capabilities = device.capabilities();
     assert!(capabilities.discard.is_none() && !capabilities.allocation_map);
 }
@@ -40,40 +45,124 @@ async fn in_directory(directory: TempDir, how: OpenOptions) -> (FileDevice, Temp
     (open_at(&path, &how).await.unwrap(), directory)
 }
 
-conformance::suite!(keeps_data: true, async |how| in_directory(TempDir::new().unwrap(), how).await);
+/// The same on a thread that has a ring.
+async fn by_ring(directory: TempDir, how: OpenOptions) -> (FileDevice, TempDir) {
+    let (device, directory) = in_directory(directory, how.clone()).await;
+    drop(device);
+    tokio::spawn(ring::serve());
+    tokio::task::yield_now().await;
+    let how = OpenOptions { size: None, ..how };
+    let device = open(&spec(&directory.path().join("disk.img")), &how, &context(FileIo::IoUring)).await;
+    (opened(device).unwrap(), directory)
+}
 
 /// Through the page cache: what file systems without direct I/O get.
-mod buffered {
-    use super::*;
-
-    conformance::suite!(keeps_data: true, async |how| {
-        let (mut device, kept) = in_directory(TempDir::new().unwrap(), how).await;
-        let shared = Arc::get_mut(&mut device.shared).unwrap();
-        sys::disable_direct_io(&shared.file).unwrap();
-        shared.direct = None;
-        (device, kept)
-    });
+fn buffered((mut device, kept): (FileDevice, TempDir)) -> (FileDevice, TempDir) {
+    let shared = Arc::get_mut(&mut device.shared).unwrap();
+    sys::disable_direct_io(&shared.file).unwrap();
+    shared.direct = None;
+    (device, kept)
 }
 
 /// Direct I/O in units of 4 KiB: smaller writes have to read what lies around them.
-mod merging {
-    use super::*;
-
-    conformance::suite!(keeps_data: true, async |how| {
-        let (mut device, kept) = in_directory(TempDir::new().unwrap(), how).await;
-        let shared = Arc::get_mut(&mut device.shared).unwrap();
-        shared.direct = Some(DirectIo { memory: 4096, offset: 4096 });
-        (device, kept)
-    });
+fn merging((mut device, kept): (FileDevice, TempDir)) -> (FileDevice, TempDir) {
+    let shared = Arc::get_mut(&mut device.shared).unwrap();
+    shared.direct = Some(DirectIo { memory: 4096, offset: 4096 });
+    (device, kept)
 }
 
 /// A file system in memory, which lacks ZERO_RANGE and says nothing of alignment.
-mod in_memory {
-    use super::*;
+fn in_memory() -> TempDir {
+    TempDir::new_in("/dev/shm").unwrap()
+}
 
-    conformance::suite!(keeps_data: true, async |how| {
-        in_directory(TempDir::new_in("/dev/shm").unwrap(), how).await
-    });
+/// The conformance suites on devices that the function opens.
+macro_rules! suites {
+    ($way:ident: $open:path) => {
+        mod $way {
+            use super::*;
+
+            conformance::suite!(keeps_data: true, async |how| $open(TempDir::new().unwrap(), how).await);
+
+            mod through_the_cache {
+                use super::*;
+                conformance::suite!(keeps_data: true, async |how| buffered($open(TempDir::new().unwrap(), how).await));
+            }
+
+            mod with_merging {
+                use super::*;
+                conformance::suite!(keeps_data: true, async |how| merging($open(TempDir::new().unwrap(), how).await));
+            }
+
+            mod on_tmpfs {
+                use super::*;
+                conformance::suite!(keeps_data: true, async |how| $open(in_memory(), how).await);
+            }
+        }
+    };
+}
+suites!(by_threads: super::in_directory);
+suites!(through_rings: super::by_ring);
+
+/// With threads that never do anything.
+fn without_threads((mut device, kept): (FileDevice, TempDir)) -> (FileDevice, TempDir) {
+    device.threads = Arc::new(IoThreads::new(0));
+    (device, kept)
+}
+
+#[tokio::test]
+async fn a_ring_needs_no_thread_for_reads_and_writes() {
+    for device in [
+        by_ring(TempDir::new().unwrap(), sized(1 << 20)).await,
+        buffered(by_ring(TempDir::new().unwrap(), sized(1 << 20)).await),
+        by_ring(in_memory(), sized(1 << 20)).await,
+    ] {
+        let (device, _kept) = without_threads(device);
+        let all = async {
+            for (at, fua) in [(0, false), (512 << 10, device.shared.direct.is_some())] {
+                let data: Payload = vec![at as u8 + 1; 64 << 10].into();
+                device.write(at, &data, fua).await.unwrap();
+                assert_eq!(device.read(at, 64 << 10).await.unwrap(), data.to_bytes());
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), all).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_answer_fails_by_the_deadline() {
+    let (device, _kept) = without_threads(in_directory(TempDir::new().unwrap(), sized(1 << 20)).await);
+    let data: Payload = vec![1; 4096].into();
+    let unreachable = Err(DeviceError::Unreachable);
+    assert_eq!(device.read(0, 512).await, Err(DeviceError::Unreachable));
+    assert_eq!(device.write(0, &data, false).await, unreachable);
+    assert_eq!(device.write(0, &data, false).await, unreachable, "the first still holds its lock");
+    assert_eq!(device.discard(8192, 4096).await, unreachable);
+    assert_eq!(device.flush().await, unreachable);
+}
+
+#[tokio::test]
+async fn a_file_cut_under_a_ring_is_a_medium_error() {
+    let (device, kept) = by_ring(TempDir::new().unwrap(), sized(1 << 20)).await;
+    File::options().write(true).open(kept.path().join("disk.img")).unwrap().set_len(4096).unwrap();
+    assert_eq!(device.read(0, 4096).await.unwrap().len(), 4096);
+    assert_eq!(device.read(4096, 4096).await, Err(DeviceError::Medium));
+    assert_eq!(device.read(0, 8192).await, Err(DeviceError::Medium));
+}
+
+#[tokio::test]
+async fn a_write_that_is_given_up_holds_its_lock_to_its_end() {
+    let (device, _kept) = by_ring(TempDir::new().unwrap(), sized(1 << 20)).await;
+    let (old, new): (Payload, Payload) = (vec![1; 4096].into(), vec![2; 4096].into());
+    let mut given_up = Box::pin(device.write(0, &old, false));
+    assert!(futures_util::poll!(&mut given_up).is_pending());
+    drop(given_up);
+    let mut next = Box::pin(device.write(0, &new, false));
+    // The ring has not had its turn yet.
+    assert!(futures_util::poll!(&mut next).is_pending());
+    assert!(futures_util::poll!(Box::pin(device.locks.lock(0..1))).is_pending());
+    next.await.unwrap();
+    assert_eq!(device.read(0, 4096).await.unwrap(), new.to_bytes());
 }
 
 #[tokio::test]
@@ -123,7 +212,7 @@ async fn the_physical_block_size_may_be_told_otherwise() {
     let path = directory.path().join("disk.img");
     for (told, physical_block) in [(None, 4096), (Some(512), 512), (Some(16384), 16384)] {
         let how = OpenOptions { physical_block_size: told, ..sized(1 << 20) };
-        let device = open(&spec(&path), &how, &context()).await.unwrap();
+        let device = open(&spec(&path), &how, &context(FileIo::Auto)).await.unwrap();
         assert_eq!(device.geometry().physical_block, physical_block);
     }
 }

@@ -10,7 +10,7 @@ fn volume(spec: &VolumeSpec) -> TestVolume {
 }
 
 fn context() -> BackendContext {
-    BackendContext::new(Duration::from_secs(5))
+    BackendContext::new(Duration::from_secs(5), crate::config::FileIo::Threads).unwrap()
 }
 
 fn spec(volume: &TestVolume, path: &str) -> DeviceSpec {
@@ -101,7 +101,7 @@ async fn what_cannot_be_reached_is_explained() {
 #[tokio::test]
 async fn a_lost_quorum_is_unreachable_until_it_is_back() {
     let volume = volume(&VolumeSpec::default());
-    let context = BackendContext::new(Duration::from_secs(2));
+    let context = BackendContext::new(Duration::from_secs(2), crate::config::FileIo::Threads).unwrap();
     let device = open(&spec(&volume, "disk.img"), &sized(1 << 20), &context).await.unwrap();
     let data: Payload = vec![5; 4096].into();
     device.write(0, &data, true).await.unwrap();
