@@ -44,19 +44,25 @@ impl Store {
         // Bricks need direct I/O, and so do files; the directory of temporary files may be in memory.
         let directory = TempDir::with_prefix_in("glint-bench-", "/var/tmp").expect("a temporary directory");
         let size = format!("size={SIZE}");
+        let volumes = works.iter().map(|work| work.connections as usize).max().unwrap_or(1);
         let cluster;
         let entrants = match self {
-            Self::Null => vec![Entrant::glint("glint null", "null:,size=1TiB"), Entrant::tgt_null()],
+            Self::Null => {
+                vec![Entrant::glint("glint null", "null:,size=1TiB", volumes), Entrant::tgt_null(volumes)]
+            }
             Self::Ram => {
                 vec![
-                    Entrant::glint("glint ram", &format!("ram:,{size}")),
-                    Entrant::tgt_memory(),
-                    Entrant::tgt_null(),
+                    Entrant::glint("glint ram", &format!("ram:,{size}"), volumes),
+                    Entrant::tgt_memory(volumes),
+                    Entrant::tgt_null(volumes),
                 ]
             }
             Self::File => {
                 let device = format!("file:{}/glint-#.img,{size}", directory.path().display());
-                vec![Entrant::glint("glint file", &device), Entrant::tgt_file(directory.path())]
+                vec![
+                    Entrant::glint("glint file", &device, volumes),
+                    Entrant::tgt_file(directory.path(), volumes),
+                ]
             }
             Self::Brick | Self::Replica => {
                 cluster = GlusterCluster::start().expect("a GlusterFS");
@@ -65,9 +71,9 @@ impl Store {
                 let volume = cluster.create_volume("bench", &spec).expect("a volume");
                 let device = format!("{},{size}", volume.uri("glint-#.img"));
                 vec![
-                    Entrant::glint("glint gluster", &device),
-                    Entrant::tgt_gluster(&volume),
-                    Entrant::gfapi(&volume),
+                    Entrant::glint("glint gluster", &device, volumes),
+                    Entrant::tgt_gluster(&volume, volumes),
+                    Entrant::gfapi(&volume, volumes),
                 ]
             }
         };
