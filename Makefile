@@ -59,12 +59,12 @@ FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module -Cllvm-args
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 FUZZ_DIR := $(TARGET_DIR)/fuzz
 
-fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection|commands SECONDS=60 JOBS=1
+fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection|multiple|commands SECONDS=60 JOBS=1
 	@scripts/install-deps fuzz
 	@mkdir -p '$(FUZZ_DIR)/corpus/$(FUZZ)'
 	cd fuzz/cargo-fuzz && RUSTFLAGS='$(FUZZ_FLAGS)' CARGO_TARGET_DIR='$(FUZZ_DIR)' \
 		cargo run --release --locked --target "$$(rustc -vV | sed -n 's/^host: //p')" --bin '$(FUZZ)' -- \
-		-max_total_time=$(SECONDS) -timeout=10 -fork=$(JOBS) -artifact_prefix='$(FUZZ_DIR)/' \
+		-max_total_time=$(SECONDS) -max_len=4096 -timeout=10 -fork=$(JOBS) -artifact_prefix='$(FUZZ_DIR)/' \
 		'$(FUZZ_DIR)/corpus/$(FUZZ)' '$(CURDIR)/fuzz/corpus/$(FUZZ)'
 
 bench: ## measure what a command costs in memory

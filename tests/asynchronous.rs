@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use glint_testkit::glint::{Glint, IQN_BASE};
 use glint_testkit::http;
-use glint_testkit::process::Process;
-use glint_testkit::raw_initiator::{
-    CHECK_CONDITION, CLEAR_TASK_SET, End, GOOD, Initiator, LOGICAL_UNIT_RESET, RESERVATION_CONFLICT,
+use glint_testkit::initiator::{
+    CHECK_CONDITION, CLEAR_TASK_SET, End, GOOD, Initiator, LOGICAL_UNIT_RESET, Port, RESERVATION_CONFLICT,
     TARGET_COLD_RESET, TASK_ABORTED, TEST_UNIT_READY, TargetPdu,
 };
+use glint_testkit::process::Process;
 use glint_testkit::wait;
 
 const LIMIT: Duration = Duration::from_secs(15);
@@ -35,7 +35,7 @@ fn start() -> Glint {
 }
 
 fn session_with(glint: &Glint, target: &str, port: u8) -> Initiator {
-    let mut initiator = Initiator::log_in(glint.portal(), &format!("{IQN_BASE}:{target}"), port);
+    let mut initiator = Initiator::log_in(glint.portal(), Port::new(&format!("{IQN_BASE}:{target}"), port));
     initiator.attentions();
     initiator
 }
@@ -77,23 +77,44 @@ fn reads(glint: &Glint) -> f64 {
     http::metric(&metrics, "glint_volume_operations_total", &["op=\"read\""])
 }
 
-/// iscsi-perf itself never ends once it has had a unit attention, so it is watched from here.
-#[test]
-fn libiscsi_goes_on_through_events() {
-    let mut glint = start();
+/// A libiscsi that reads. iscsi-perf itself never ends once it has had a unit attention, so it is watched from here.
+fn busy(glint: &Glint) -> Process {
     let mut busy = Process::start(
         Command::new("iscsi-perf")
             .args(["-m", "4", "-x", "0", "-t", "30", &glint.url("disk")])
             .env("LIBISCSI_DEBUG", "2"),
     );
     busy.wait_for_line("that it reads", LIMIT, |line| line.contains("will run"));
+    busy
+}
+
+fn goes_on(glint: &Glint) {
+    for _ in 0..3 {
+        let before = reads(glint);
+        wait::until("more is read", LIMIT, || reads(glint) > before + 100.0);
+    }
+}
+
+#[test]
+fn libiscsi_goes_on_through_events() {
+    let mut glint = start();
+    let mut busy = busy(&glint);
     let second = "[[target.lun]]\nnumber = 1\ndevice = \"ram:\"\nsize = \"1MiB\"\n";
     glint.reconfigure(&config(&[DISK, second, OTHER]));
     busy.wait_for_line("the event", LIMIT, |line| line.contains("AsyncMsg/SCSI Async Event"));
-    for _ in 0..3 {
-        let before = reads(&glint);
-        wait::until("more is read", LIMIT, || reads(&glint) > before + 100.0);
-    }
+    goes_on(&glint);
+    glint.assert_alive();
+}
+
+/// It logs out and in again, which is a negotiation too.
+#[test]
+fn libiscsi_goes_on_when_it_is_asked_to_negotiate() {
+    let mut glint = start();
+    let mut busy = busy(&glint);
+    glint.reconfigure(&longer());
+    busy.wait_for_line("the event", LIMIT, |line| line.contains("target requests parameter"));
+    busy.wait_for_line("a new login", LIMIT, |line| line.contains("reconnect was successful"));
+    goes_on(&glint);
     glint.assert_alive();
 }
 
@@ -130,6 +151,47 @@ fn an_initiator_that_is_admitted_no_longer_is_told_the_end_of_its_session() {
     glint.assert_alive();
 }
 
+/// The size of the PDUs that initiators may send, changed.
+const LONGER: usize = 512 << 10;
+const DECLARED: &str = "MaxRecvDataSegmentLength=524288\0";
+
+fn longer() -> String {
+    config(&[DISK, OTHER]).replace("[limits]\n", "[limits]\nmax_recv_data_segment = \"512KiB\"\n")
+}
+
+#[test]
+fn another_size_of_pdus_is_told_to_initiators_that_ask_when_they_are_asked_to() {
+    let mut glint = start();
+    let (mut polite, mut deaf) = (session(&glint, 1), session(&glint, 2));
+    let mut discovery = Initiator::log_in(glint.portal(), Port::discovery(3));
+    glint.reconfigure(&longer());
+    for initiator in [&mut polite, &mut deaf] {
+        let message = initiator.message();
+        assert_eq!((message.event, message.parameters), (4, [0, 0, 2]));
+    }
+    assert_eq!(polite.text(""), DECLARED);
+    assert_eq!(polite.text(""), "");
+    let data: Vec<u8> = (0..LONGER).map(|at| (at % 251) as u8).collect();
+    // As much comes back as this initiator takes.
+    assert!(polite.ping(&data)[..] == data[..256 << 10]);
+    assert_eq!(polite.run_with(&WRITE_4_KIB, &[1; 4096]).status, GOOD);
+    // Reading the same again is no news, and two seconds of silence change nothing.
+    glint.reconfigure(&longer());
+    thread::sleep(Duration::from_millis(2500));
+    assert!(polite.is_silent() && deaf.is_silent() && discovery.is_silent());
+    assert_eq!(deaf.run(&READ_4_KIB, 4096).status, GOOD);
+    assert!(deaf.ping(&data[..256 << 10])[..] == data[..256 << 10]);
+    // What it has not been told it may not do.
+    deaf.send_ping(&data);
+    assert!(matches!(deaf.receive(), Some(TargetPdu::Reject(reject)) if reject.reason == 0x04));
+    // A new login is told at once.
+    let mut later = Initiator::connect(glint.portal(), Port::new(&format!("{IQN_BASE}:disk"), 4));
+    let told = later.login().data;
+    assert!(String::from_utf8_lossy(&told).contains(DECLARED), "{told:?}");
+    assert!(later.ping(&data)[..] == data[..256 << 10]);
+    glint.assert_alive();
+}
+
 #[test]
 fn a_drain_asks_for_logout_and_tells_the_end() {
     let mut glint = start();
@@ -163,10 +225,10 @@ fn with_writes_on_their_way(glint: &Glint, port: u8) -> (Initiator, [u32; 2], im
     let asked = initiator.write_command(&WRITE_4_KIB, 4096, false);
     let r2t = initiator.r2t();
     let unasked = initiator.write_command(&WRITE_4_KIB, 4096, true);
-    initiator.unsolicited(unasked, 0, &[0xee; 2048], false);
+    initiator.send(initiator.unsolicited(unasked, 0, &[0xee; 2048], false));
     // So that all of it has arrived.
     initiator.window();
-    (initiator, [asked, unasked], move |initiator: &mut Initiator| initiator.answer(&r2t))
+    (initiator, [asked, unasked], move |initiator: &mut Initiator| initiator.answer(&r2t, &[0; 4096]))
 }
 
 #[track_caller]
@@ -268,7 +330,7 @@ fn aca_is_refused() {
     let mut initiator = session(&glint, 1);
     // NACA in the CONTROL byte: INVALID FIELD IN CDB, pointing at it.
     let end = initiator.run(&[0, 0, 0, 0, 0, 0x04], 0);
-    assert_eq!((end.status, end.condition()), (CHECK_CONDITION, Some((0x05, 0x24, 0x00))));
+    assert_eq!((end.status, end.condition()), (CHECK_CONDITION, (0x05, 0x24, 0x00)));
     assert_eq!(end.sense.get(15..18), Some(&[0xca, 0x00, 0x05][..]), "{:02x?}", end.sense);
     // CLEAR ACA: function not supported.
     assert_eq!(initiator.manage(3), 5);
@@ -280,11 +342,13 @@ fn aca_is_refused() {
 fn discovery_takes_no_place_of_sessions() {
     let mut glint = start();
     let portal = glint.portal();
-    let discoveries: Vec<_> = (0..2).map(|port| Initiator::discover(portal, port).ok().unwrap()).collect();
-    assert_eq!(Initiator::discover(portal, 3).err(), Some((3, 2)));
+    let discoveries: Vec<_> = (0..2).map(|port| Initiator::log_in(portal, Port::discovery(port))).collect();
+    assert_eq!(Initiator::try_log_in(portal, Port::discovery(3)).err(), Some((3, 2)));
     let sessions: Vec<_> = (0..4).map(|port| session(&glint, port)).collect();
     drop(discoveries);
-    wait::until("there is room for discovery", LIMIT, || Initiator::discover(portal, 3).is_ok());
+    wait::until("there is room for discovery", LIMIT, || {
+        Initiator::try_log_in(portal, Port::discovery(3)).is_ok()
+    });
     drop(sessions);
     glint.assert_alive();
 }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use glint_testkit::glint::{Glint, IQN_BASE};
 use glint_testkit::http;
-use glint_testkit::raw_initiator::{
-    CHECK_CONDITION, CLEAR_TASK_SET, GOOD, Initiator, LOGICAL_UNIT_RESET, Stage, TASK_ABORTED,
-    TEST_UNIT_READY, TargetPdu, session_keys,
+use glint_testkit::initiator::{
+    CHECK_CONDITION, CLEAR_TASK_SET, GOOD, Initiator, LOGICAL_UNIT_RESET, Port, Stage, TASK_ABORTED,
+    TEST_UNIT_READY, TargetPdu,
 };
 use glint_testkit::wait;
 
@@ -26,8 +26,8 @@ const RESERVE: [u8; 6] = [0x16, 0, 0, 0, 0, 0];
 /// WRITE SAME(16) of 8 MiB: long enough to go away meanwhile.
 const LONG_WRITE: [u8; 16] = [0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0];
 
-fn target() -> String {
-    format!("{IQN_BASE}:disk")
+fn port(number: u8) -> Port {
+    Port::new(&format!("{IQN_BASE}:disk"), number)
 }
 
 /// A glint that does not wait for long for initiators that are silent.
@@ -99,8 +99,8 @@ fn assert_nothing_is_left(glint: &Glint, before: &Held, limit: Duration) {
 }
 
 /// A session that begins, does a little and ends well.
-fn visit(portal: SocketAddr, port: u8) {
-    let mut initiator = Initiator::log_in(portal, &target(), port);
+fn visit(portal: SocketAddr, number: u8) {
+    let mut initiator = Initiator::log_in(portal, port(number));
     initiator.attentions();
     assert_eq!(initiator.run(&READ_1_MIB, 1 << 20).status, GOOD);
     initiator.log_out();
@@ -126,20 +126,20 @@ fn a_thousand_logins_and_logouts() {
 
 /// Writes in all phases and reads, some at a time, until told to stop. TAS is set, so that every command must come to an end that is
 /// told, whatever resets there are.
-fn load(portal: SocketAddr, port: u8, stop: &AtomicBool) -> [usize; 3] {
-    let mut initiator = Initiator::log_in(portal, &target(), port);
+fn load(portal: SocketAddr, number: u8, stop: &AtomicBool) -> [usize; 3] {
+    let mut initiator = Initiator::log_in(portal, port(number));
     let mut ends = [0; 3];
     while !stop.load(Ordering::Relaxed) {
         let reads = [initiator.command(&READ_1_MIB, 1 << 20), initiator.command(&READ_1_MIB, 1 << 20)];
         let asked = initiator.write_command(&WRITE_8_KIB, 8192, false);
         let unasked = initiator.write_command(&WRITE_8_KIB, 8192, true);
-        initiator.unsolicited(unasked, 0, &[0; 8192], true);
+        initiator.send(initiator.unsolicited(unasked, 0, &[0; 8192], true));
         let whole = initiator.command_with(&WRITE_8_KIB, &[0; 8192]);
         let mut open = vec![reads[0], reads[1], asked, unasked, whole];
         while !open.is_empty() {
             let (tag, status) = match initiator.receive() {
                 Some(TargetPdu::ReadyToTransfer(r2t)) => {
-                    initiator.answer(&r2t);
+                    initiator.answer(&r2t, &[0; 8192]);
                     continue;
                 }
                 Some(TargetPdu::ScsiResponse(it)) => (it.initiator_task_tag, it.status),
@@ -175,7 +175,7 @@ fn a_thousand_resets_under_load() {
     let ends = thread::scope(|scope| {
         let stop = &stop;
         let loads: Vec<_> = (2..5).map(|port| scope.spawn(move || load(portal, port, stop))).collect();
-        let mut initiator = Initiator::log_in(portal, &target(), 1);
+        let mut initiator = Initiator::log_in(portal, port(1));
         for round in 0..1000 {
             // What it has under way itself ends in silence.
             initiator.write_command(&WRITE_8_KIB, 8192, true);
@@ -197,48 +197,48 @@ fn a_thousand_resets_under_load() {
 /// Brings a connection to a stage, or a session to a phase.
 type Scene = (&'static str, fn(SocketAddr, u8) -> Initiator);
 
-fn session(portal: SocketAddr, port: u8) -> Initiator {
-    let mut initiator = Initiator::log_in(portal, &target(), port);
+fn session(portal: SocketAddr, number: u8) -> Initiator {
+    let mut initiator = Initiator::log_in(portal, port(number));
     initiator.attentions();
     initiator
 }
 
 const SCENES: &[Scene] = &[
-    ("connected", |portal, _| Initiator::connect(portal)),
-    ("in the midst of a header", |portal, _| {
-        let mut initiator = Initiator::connect(portal);
+    ("connected", |portal, number| Initiator::connect(portal, port(number))),
+    ("in the midst of a header", |portal, number| {
+        let mut initiator = Initiator::connect(portal, port(number));
         initiator.send_bytes(&[0x43, 0x87, 0, 0, 0]);
         initiator
     }),
-    ("in security negotiation", |portal, port| {
-        let mut initiator = Initiator::connect(portal);
-        let names = format!("InitiatorName=iqn.x:raw\0TargetName={}\0AuthMethod=None\0", target());
-        initiator.send_login(Stage::Security, false, &names, port);
-        assert_eq!(initiator.login_status(), (0, 0));
+    ("in security negotiation", |portal, number| {
+        let mut initiator = Initiator::connect(portal, port(number));
+        let keys = initiator.port_mut().names() + "AuthMethod=None\0";
+        initiator.send(initiator.login_request(Stage::Security, false, &keys));
+        assert_eq!(initiator.login_response().status_class, 0);
         initiator
     }),
-    ("in operational negotiation", |portal, port| {
-        let mut initiator = Initiator::connect(portal);
-        initiator.send_login(Stage::Operational, false, &session_keys(&target()), port);
-        assert_eq!(initiator.login_status(), (0, 0));
+    ("in operational negotiation", |portal, number| {
+        let mut initiator = Initiator::connect(portal, port(number));
+        initiator.send_login(Stage::Operational, false);
+        assert_eq!(initiator.login_response().status_class, 0);
         initiator
     }),
-    ("logged in, the response not read", |portal, port| {
-        let mut initiator = Initiator::connect(portal);
-        initiator.send_login(Stage::Operational, true, &session_keys(&target()), port);
+    ("logged in, the response not read", |portal, number| {
+        let mut initiator = Initiator::connect(portal, port(number));
+        initiator.send_login(Stage::Operational, true);
         initiator
     }),
     ("logged in", session),
-    ("in discovery", |portal, port| Initiator::discover(portal, port).expect("a discovery session")),
-    ("a command without its data", |portal, port| {
-        let mut initiator = session(portal, port);
+    ("in discovery", |portal, number| Initiator::log_in(portal, Port::discovery(number))),
+    ("a command without its data", |portal, number| {
+        let mut initiator = session(portal, number);
         initiator.write_command(&WRITE_8_KIB, 8192, true);
         initiator
     }),
-    ("in the midst of data-out", |portal, port| {
-        let mut initiator = session(portal, port);
+    ("in the midst of data-out", |portal, number| {
+        let mut initiator = session(portal, number);
         let tag = initiator.write_command(&WRITE_8_KIB, 8192, true);
-        initiator.unsolicited(tag, 0, &[1; 4096], false);
+        initiator.send(initiator.unsolicited(tag, 0, &[1; 4096], false));
         // And in the midst of a PDU: the header of a Data-Out of 4096 bytes, and one of them.
         let mut rest = [0; 49];
         rest[0] = 0x05;
@@ -247,8 +247,8 @@ const SCENES: &[Scene] = &[
         initiator.send_bytes(&rest);
         initiator
     }),
-    ("R2Ts outstanding", |portal, port| {
-        let mut initiator = session(portal, port);
+    ("R2Ts outstanding", |portal, number| {
+        let mut initiator = session(portal, number);
         for _ in 0..8 {
             initiator.write_command(&WRITE_8_KIB, 8192, false);
         }
@@ -257,28 +257,28 @@ const SCENES: &[Scene] = &[
         }
         initiator
     }),
-    ("responses not taken", |portal, port| {
-        let mut initiator = session(portal, port);
+    ("responses not taken", |portal, number| {
+        let mut initiator = session(portal, number);
         for _ in 0..32 {
             initiator.command(&READ_1_MIB, 1 << 20);
         }
         initiator
     }),
-    ("long writes that wait for each other", |portal, port| {
-        let mut initiator = session(portal, port);
+    ("long writes that wait for each other", |portal, number| {
+        let mut initiator = session(portal, number);
         for _ in 0..16 {
             initiator.command_with(&LONG_WRITE, &[7; 512]);
         }
         initiator
     }),
-    ("in logout", |portal, port| {
-        let mut initiator = session(portal, port);
+    ("in logout", |portal, number| {
+        let mut initiator = session(portal, number);
         initiator.command_with(&LONG_WRITE, &[7; 512]);
-        initiator.send_logout();
+        initiator.send_logout(0, 0).expect("glint takes what it is sent");
         initiator
     }),
-    ("with a reservation", |portal, port| {
-        let mut initiator = Initiator::log_in(portal, &target(), port);
+    ("with a reservation", |portal, number| {
+        let mut initiator = Initiator::log_in(portal, port(number));
         // Past the unit attention, and the reservation of one that is just being ended.
         wait::until("the unit is reserved", LIMIT, || initiator.run(&RESERVE, 0).status == GOOD);
         initiator
@@ -328,7 +328,7 @@ fn sessions_that_fall_silent() {
 #[track_caller]
 fn wait_until_usable(glint: &Glint, what: &str) {
     wait::until(&format!("the unit is usable after: {what}"), LIMIT, || {
-        let mut initiator = Initiator::log_in(glint.portal(), &target(), 99);
+        let mut initiator = Initiator::log_in(glint.portal(), port(99));
         let _ = initiator.run(&TEST_UNIT_READY, 0);
         let end = initiator.run_with(&WRITE_8_KIB, &[0; 8192]);
         initiator.log_out();

@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use glint_testkit::glint::{Glint, IQN_BASE};
 use glint_testkit::gluster::{GlusterCluster, VolumeSpec};
 use glint_testkit::initiator::{
-    Answer, GOOD, Initiator, LOGICAL_UNIT_RESET, RESERVATION_CONFLICT, TASK_ABORTED,
+    End, GOOD, Initiator, LOGICAL_UNIT_RESET, Port, RESERVATION_CONFLICT, TASK_ABORTED, TEST_UNIT_READY,
 };
 use glint_testkit::wait;
 
@@ -46,7 +47,8 @@ const RESERVATIONS_PREEMPTED: (u8, u8, u8) = (6, 0x2a, 3);
 const RESERVATIONS_RELEASED: (u8, u8, u8) = (6, 0x2a, 4);
 const REGISTRATIONS_PREEMPTED: (u8, u8, u8) = (6, 0x2a, 5);
 
-const TEST_UNIT_READY: [u8; 6] = [0; 6];
+/// What is read at the most.
+const ROOM: u32 = 64 << 10;
 const RESERVE_6: [u8; 6] = [0x16, 0, 0, 0, 0, 0];
 const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 const WRITE: [u8; 10] = [0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];
@@ -59,8 +61,22 @@ fn ram(name: &str) -> String {
     format!("[[target]]\nname = \"{name}\"\n[[target.lun]]\ndevice = \"ram:\"\nsize = \"16MiB\"\n\n")
 }
 
+/// A session, past the unit attention that a new nexus has.
+#[track_caller]
+fn ready_at(portal: SocketAddr, name: &str, isid: u8, target: &str) -> Initiator {
+    let mut initiator = log_in(portal, name, isid, target);
+    assert_eq!(initiator.run(&TEST_UNIT_READY, 0).condition(), (6, 0x29, 0));
+    initiator
+}
+
+#[track_caller]
+fn log_in(portal: SocketAddr, name: &str, isid: u8, target: &str) -> Initiator {
+    Initiator::log_in(portal, Port::new(target, isid).named(name))
+}
+
+#[track_caller]
 fn ready(glint: &Glint, name: &str) -> Initiator {
-    Initiator::ready(glint.portal(), name, 1, &target())
+    ready_at(glint.portal(), name, 1, &target())
 }
 
 fn cdb(action: u8, kind: u8, length: usize) -> [u8; 10] {
@@ -74,9 +90,9 @@ fn list(key: u64, second_key: u64, flags: u8) -> Vec<u8> {
     list
 }
 
-fn out(initiator: &mut Initiator, action: u8, kind: u8, keys: (u64, u64), flags: u8) -> Answer {
+fn out(initiator: &mut Initiator, action: u8, kind: u8, keys: (u64, u64), flags: u8) -> End {
     let list = list(keys.0, keys.1, flags);
-    initiator.write(0, &cdb(action, kind, list.len()), &list)
+    initiator.run_with(&cdb(action, kind, list.len()), &list)
 }
 
 #[track_caller]
@@ -98,7 +114,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 fn persistent_in(initiator: &mut Initiator, action: u8) -> Vec<u8> {
-    initiator.command(0, &[0x5e, action, 0, 0, 0, 0, 0, 0x10, 0, 0]).good()
+    initiator.run(&[0x5e, action, 0, 0, 0, 0, 0, 0x10, 0, 0], ROOM).good()
 }
 
 /// PRGENERATION, and all keys.
@@ -148,11 +164,11 @@ fn full_status(initiator: &mut Initiator) -> Vec<Registration> {
 }
 
 fn reads(initiator: &mut Initiator) -> u8 {
-    initiator.command(0, &READ).status
+    initiator.run(&READ, ROOM).status
 }
 
 fn writes(initiator: &mut Initiator) -> u8 {
-    initiator.write(0, &WRITE, &[0x5a; 512]).status
+    initiator.run_with(&WRITE, &[0x5a; 512]).status
 }
 
 /// The document of the only unit that has one.
@@ -194,12 +210,12 @@ fn what_was_registered_with_aptpl_outlives_a_kill() {
     let mut a = ready(&glint, A);
     assert_eq!((reads(&mut a), writes(&mut a)), (GOOD, GOOD));
     // Another port of the same initiator is somebody else.
-    let mut other_port = Initiator::ready(glint.portal(), A, 2, &target());
+    let mut other_port = ready_at(glint.portal(), A, 2, &target());
     assert_eq!(reads(&mut other_port), RESERVATION_CONFLICT);
 
     // What changes afterwards is kept as well.
     done(&mut b, PREEMPT, EXCLUSIVE_ACCESS, (0xbbbb, 0xaaaa), 0);
-    assert_eq!(a.command(0, &TEST_UNIT_READY).sense(), REGISTRATIONS_PREEMPTED);
+    assert_eq!(a.run(&TEST_UNIT_READY, 0).condition(), REGISTRATIONS_PREEMPTED);
     glint.kill();
     glint.start_again();
     let mut a = ready(&glint, A);
@@ -247,19 +263,19 @@ fn what_cannot_be_kept_fails_and_changes_nothing() {
         let before = (keys(&mut a), full_status(&mut a));
         break_it();
         for (action, keys) in [(REGISTER, (0, 2)), (REGISTER_AND_IGNORE, (0, 2))] {
-            assert_eq!(out(&mut b, action, 0, keys, APTPL).sense(), INTERNAL_TARGET_FAILURE);
+            assert_eq!(out(&mut b, action, 0, keys, APTPL).condition(), INTERNAL_TARGET_FAILURE);
         }
         for (action, keys) in [(REGISTER, (1, 3)), (RELEASE, (1, 0)), (CLEAR, (1, 0))] {
             let answer = out(&mut a, action, WRITE_EXCLUSIVE, keys, APTPL);
-            assert_eq!(answer.sense(), INTERNAL_TARGET_FAILURE, "{action}");
+            assert_eq!(answer.condition(), INTERNAL_TARGET_FAILURE, "{action}");
         }
         assert_eq!((keys(&mut a), full_status(&mut a)), before);
-        assert_eq!(b.command(0, &TEST_UNIT_READY).status, GOOD, "nobody is told of what did not happen");
+        assert_eq!(b.run(&TEST_UNIT_READY, 0).status, GOOD, "nobody is told of what did not happen");
         assert_eq!((writes(&mut a), writes(&mut b)), (GOOD, RESERVATION_CONFLICT));
         mend_it();
         assert_eq!(fs::read(document(&glint.state_dir())).unwrap(), kept);
     }
-    assert!(glint.log().contains("could not be kept"), "{}", glint.log());
+    wait::until("the log tells of it", LIMIT, || glint.log().contains("could not be kept"));
     done(&mut b, REGISTER, 0, (0, 2), APTPL);
     assert_eq!(keys(&mut b).1, [1, 2]);
     assert_ne!(fs::read(document(&glint.state_dir())).unwrap(), kept);
@@ -290,18 +306,18 @@ fn a_volume_whose_document_is_damaged_is_refused_and_others_serve() {
     glint.write_config(&ram("other"));
     glint.start_again();
     let other = format!("{IQN_BASE}:other");
-    let mut session = Initiator::ready(glint.portal(), A, 1, &other);
+    let mut session = ready_at(glint.portal(), A, 1, &other);
     glint.reconfigure(&both);
     glint.wait_for_log("its reservations cannot be recalled", LIMIT);
-    session.command(0, &READ).good();
-    let mut refused = Initiator::login(glint.portal(), B, 1, &target());
-    assert_eq!(refused.command(0, &TEST_UNIT_READY).sense(), (5, 0x25, 0), "no such logical unit");
+    session.run(&READ, ROOM).good();
+    let mut refused = log_in(glint.portal(), B, 1, &target());
+    assert_eq!(refused.run(&TEST_UNIT_READY, 0).condition(), (5, 0x25, 0), "no such logical unit");
 
     // Repaired, it comes with its reservation.
     fs::write(&document, &whole).unwrap();
     glint.reconfigure(&both);
     wait::until("the volume is there", LIMIT, || {
-        Initiator::login(glint.portal(), B, 2, &target()).command(0, &TEST_UNIT_READY).sense() != (5, 0x25, 0)
+        log_in(glint.portal(), B, 2, &target()).run(&TEST_UNIT_READY, 0).condition() != (5, 0x25, 0)
     });
     let mut b = ready(&glint, B);
     assert_eq!(reads(&mut b), RESERVATION_CONFLICT);
@@ -363,7 +379,7 @@ fn a_volume_is_not_served_without_what_was_kept_of_it() {
 fn all_target_ports_and_listed_initiators_are_registered_at_once() {
     let glint = Glint::serve().second_group().start_with_config(&ram("disk"));
     let mut a = ready(&glint, A);
-    let mut a_2 = Initiator::ready(glint.portal_2(), A, 1, &target());
+    let mut a_2 = ready_at(glint.portal_2(), A, 1, &target());
     let mut c = ready(&glint, C);
 
     done(&mut a, REGISTER, 0, (0, 0xa), ALL_TG_PT);
@@ -387,18 +403,18 @@ fn all_target_ports_and_listed_initiators_are_registered_at_once() {
     let ids = [transport_id(A, 1), transport_id(B, 1)].concat();
     parameters.extend_from_slice(&(ids.len() as u32).to_be_bytes());
     parameters.extend_from_slice(&ids);
-    c.write(0, &cdb(REGISTER, 0, parameters.len()), &parameters).good();
+    c.run_with(&cdb(REGISTER, 0, parameters.len()), &parameters).good();
     let all = [A, B, C].into_iter().flat_map(|name| [1, 2].map(|port| registration(name, port, 0xc, None)));
     assert_eq!(full_status(&mut c), all.collect::<Vec<_>>());
     done(&mut c, RESERVE, WRITE_EXCLUSIVE_REGISTRANTS, (0xc, 0), 0);
-    let mut b_2 = Initiator::ready(glint.portal_2(), B, 1, &target());
+    let mut b_2 = ready_at(glint.portal_2(), B, 1, &target());
     assert_eq!((writes(&mut a), writes(&mut b_2)), (GOOD, GOOD));
-    let mut stranger = Initiator::ready(glint.portal_2(), B, 9, &target());
+    let mut stranger = ready_at(glint.portal_2(), B, 9, &target());
     assert_eq!((reads(&mut stranger), writes(&mut stranger)), (GOOD, RESERVATION_CONFLICT));
     // Registered already: no one else can be named.
-    assert_eq!(c.write(0, &cdb(REGISTER, 0, parameters.len()), &parameters).status, RESERVATION_CONFLICT);
+    assert_eq!(c.run_with(&cdb(REGISTER, 0, parameters.len()), &parameters).status, RESERVATION_CONFLICT);
     parameters[..8].copy_from_slice(&0xc_u64.to_be_bytes());
-    assert_eq!(c.write(0, &cdb(REGISTER, 0, parameters.len()), &parameters).sense(), INVALID_IN_LIST);
+    assert_eq!(c.run_with(&cdb(REGISTER, 0, parameters.len()), &parameters).condition(), INVALID_IN_LIST);
 }
 
 #[test]
@@ -418,28 +434,28 @@ fn a_reservation_moves_to_a_port_that_is_not_there_yet() {
     };
     for (name, target_port) in [(A, 2), (B, 3)] {
         let (cdb, list) = to(name, target_port, false);
-        assert_eq!(a.write(0, &cdb, &list).sense(), INVALID_IN_LIST, "{name} {target_port}");
+        assert_eq!(a.run_with(&cdb, &list).condition(), INVALID_IN_LIST, "{name} {target_port}");
     }
     let (cdb, list) = to(B, 2, true);
-    a.write(0, &cdb, &list).good();
+    a.run_with(&cdb, &list).good();
     assert_eq!(full_status(&mut a), [registration(B, 2, 0xb, Some(EXCLUSIVE_ACCESS))]);
     assert_eq!(reads(&mut a), RESERVATION_CONFLICT);
     assert_eq!(reads(&mut ready(&glint, B)), RESERVATION_CONFLICT, "B through the other target port");
-    let mut b = Initiator::ready(glint.portal_2(), B, 1, &target());
+    let mut b = ready_at(glint.portal_2(), B, 1, &target());
     assert_eq!((reads(&mut b), writes(&mut b)), (GOOD, GOOD));
 }
 
 #[test]
 fn registrations_stay_with_their_ports_when_a_portal_group_comes() {
     let mut glint = Glint::serve().second_group().start_with_config(&ram("disk"));
-    let mut a_2 = Initiator::ready(glint.portal_2(), A, 1, &target());
+    let mut a_2 = ready_at(glint.portal_2(), A, 1, &target());
     done(&mut a_2, REGISTER, 0, (0, 0xa), APTPL);
     done(&mut a_2, RESERVE, EXCLUSIVE_ACCESS, (0xa, 0), 0);
     glint.kill();
     glint.omit_first_portal(true);
     glint.write_config(&ram("disk"));
     glint.start_again();
-    let mut a_2 = Initiator::ready(glint.portal_2(), A, 1, &target());
+    let mut a_2 = ready_at(glint.portal_2(), A, 1, &target());
     assert_eq!(reads(&mut a_2), GOOD);
     assert_eq!(full_status(&mut a_2), [registration(A, 2, 0xa, Some(EXCLUSIVE_ACCESS))]);
     glint.omit_first_portal(false);
@@ -451,13 +467,13 @@ fn registrations_stay_with_their_ports_when_a_portal_group_comes() {
 
 /// TAS of the Control mode page.
 fn set_tas(initiator: &mut Initiator, tas: bool) {
-    let page = initiator.command(0, &[0x1a, 0x08, 0x0a, 0, 0xff, 0]).good();
+    let page = initiator.run(&[0x1a, 0x08, 0x0a, 0, 0xff, 0], ROOM).good();
     let mut list = page.clone();
     list[0] = 0;
     list[2] = 0;
     list[9] = list[9] & !0x40 | u8::from(tas) << 6;
     let cdb = [0x15, 0x10, 0, 0, list.len() as u8, 0];
-    initiator.write(0, &cdb, &list).good();
+    initiator.run_with(&cdb, &list).good();
 }
 
 #[test]
@@ -468,37 +484,36 @@ fn preempt_and_abort_ends_what_the_store_has_under_way() {
     let mut a = ready(&glint, A);
     set_tas(&mut a, true);
     for round in 0..2_u8 {
-        let mut b = Initiator::login(glint.portal(), B, 1, &target());
-        while b.command(0, &TEST_UNIT_READY).status != GOOD {}
+        let mut b = log_in(glint.portal(), B, 1, &target());
+        while b.run(&TEST_UNIT_READY, 0).status != GOOD {}
         done(&mut a, REGISTER_AND_IGNORE, 0, (0, 0xa), 0);
         done(&mut b, REGISTER_AND_IGNORE, 0, (0, 0xb), 0);
         done(&mut b, RESERVE, WRITE_EXCLUSIVE_REGISTRANTS, (0xb, 0), 0);
         volume.pause_brick(0).unwrap();
-        let held = b.start_write(0, &WRITE, &[round + 1; 512]);
-        assert_eq!(b.ends_within(held, Duration::from_millis(500)), None, "the store is not paused");
+        let held = b.command_with(&WRITE, &[round + 1; 512]);
+        assert_eq!(b.end_within(held, Duration::from_millis(500)), None, "the store is not paused");
         // One whose data has not come is among them.
-        let withheld = b.start_withheld(0, &[0x2a, 0, 0, 0, 0, 8, 0, 0, 64, 0], 64 * 512);
-        b.wait_until_asked(withheld);
+        let withheld = b.write_command(&[0x2a, 0, 0, 0, 0, 8, 0, 0, 64, 0], 64 * 512, false);
+        let asked = b.r2t();
         let list = list(0xa, 0xb, 0);
-        let preempt =
-            a.start_write(0, &cdb(PREEMPT_AND_ABORT, WRITE_EXCLUSIVE_REGISTRANTS, list.len()), &list);
-        let early = a.ends_within(preempt, Duration::from_secs(1));
+        let preempt = a.command_with(&cdb(PREEMPT_AND_ABORT, WRITE_EXCLUSIVE_REGISTRANTS, list.len()), &list);
+        let early = a.end_within(preempt, Duration::from_secs(1));
         volume.resume_brick(0).unwrap();
         assert_eq!(early, None, "it was told as done while a write could still take effect");
-        a.finish(preempt).good();
+        a.end(preempt).good();
         // Whatever B's write did is done: from here on nothing of B changes what A writes.
-        a.write(0, &WRITE, &[0xaa; 512]).good();
-        assert_eq!(b.finish(held).status, TASK_ABORTED);
-        b.supply(withheld, &[0xbb; 64 * 512]);
-        let late = b.ends_within(withheld, Duration::from_secs(1));
-        assert!(late.is_none_or(|answer| matches!(answer.status, TASK_ABORTED | RESERVATION_CONFLICT)));
-        assert_eq!(a.command(0, &READ).good(), [0xaa; 512]);
-        assert_eq!(a.command(0, &[0x28, 0, 0, 0, 0, 8, 0, 0, 1, 0]).good(), [0; 512]);
-        assert_eq!(b.command(0, &TEST_UNIT_READY).sense(), REGISTRATIONS_PREEMPTED);
+        a.run_with(&WRITE, &[0xaa; 512]).good();
+        assert_eq!(b.end(held).status, TASK_ABORTED);
+        b.answer(&asked, &[0xbb; 64 * 512]);
+        let late = b.end_within(withheld, Duration::from_secs(1));
+        assert!(late.is_none_or(|end| matches!(end.status, TASK_ABORTED | RESERVATION_CONFLICT)));
+        assert_eq!(a.run(&READ, ROOM).good(), [0xaa; 512]);
+        assert_eq!(a.run(&[0x28, 0, 0, 0, 0, 8, 0, 0, 1, 0], ROOM).good(), [0; 512]);
+        assert_eq!(b.run(&TEST_UNIT_READY, 0).condition(), REGISTRATIONS_PREEMPTED);
         assert_eq!(writes(&mut b), RESERVATION_CONFLICT);
         assert_eq!(full_status(&mut a), [registration(A, 1, 0xa, Some(WRITE_EXCLUSIVE_REGISTRANTS))]);
         done(&mut a, CLEAR, 0, (0xa, 0), 0);
-        b.vanish();
+        b.vanish_by_reset();
     }
 }
 
@@ -540,7 +555,7 @@ fn the_sequence_of_a_cluster_validation() {
     done(&mut b, PREEMPT, KIND, (KEY_B, KEY_A), 0);
     assert_eq!(keys(&mut b), (3, vec![KEY_B]));
     assert_eq!(reservation(&mut b), Some((KEY_B, KIND)));
-    assert_eq!(a.command(0, &TEST_UNIT_READY).sense(), REGISTRATIONS_PREEMPTED);
+    assert_eq!(a.run(&TEST_UNIT_READY, 0).condition(), REGISTRATIONS_PREEMPTED);
     assert_eq!((reads(&mut a), writes(&mut a)), (GOOD, RESERVATION_CONFLICT));
     assert_eq!(out(&mut a, RESERVE, KIND, (KEY_A, 0), 0).status, RESERVATION_CONFLICT);
 
@@ -550,13 +565,13 @@ fn the_sequence_of_a_cluster_validation() {
     assert_eq!(reservation(&mut a), Some((KEY_B + 1, KIND)));
     assert_eq!(out(&mut b, RELEASE, KIND, (KEY_B, 0), 0).status, RESERVATION_CONFLICT, "the old key");
     done(&mut b, RELEASE, KIND, (KEY_B + 1, 0), 0);
-    assert_eq!(a.command(0, &TEST_UNIT_READY).sense(), RESERVATIONS_RELEASED);
+    assert_eq!(a.run(&TEST_UNIT_READY, 0).condition(), RESERVATIONS_RELEASED);
     assert_eq!(reservation(&mut a), None);
     done(&mut a, RESERVE, KIND, (KEY_A, 0), 0);
 
     // A disk is taken into use and given back: CLEAR ends all of it.
     done(&mut a, CLEAR, KIND, (KEY_A, 0), 0);
-    assert_eq!(b.command(0, &TEST_UNIT_READY).sense(), RESERVATIONS_PREEMPTED);
+    assert_eq!(b.run(&TEST_UNIT_READY, 0).condition(), RESERVATIONS_PREEMPTED);
     assert_eq!((keys(&mut b).1, reservation(&mut b)), (vec![], None));
 
     // The shared volumes of newer clusters: all that are registered hold it, and the last one ends it.
@@ -568,9 +583,9 @@ fn the_sequence_of_a_cluster_validation() {
     done(&mut a, REGISTER_AND_IGNORE, 0, (0, 0), 0);
     assert_eq!((writes(&mut a), writes(&mut b)), (RESERVATION_CONFLICT, GOOD));
     // A reset of the disk ends none of it.
-    assert_eq!(b.manage(LOGICAL_UNIT_RESET, 0, None), 0);
+    assert_eq!(b.manage(LOGICAL_UNIT_RESET), 0);
     for node in [&mut a, &mut b] {
-        assert_eq!(node.command(0, &TEST_UNIT_READY).sense().0, 6);
+        assert_eq!(node.run(&TEST_UNIT_READY, 0).condition().0, 6);
     }
     assert_eq!((writes(&mut a), writes(&mut b)), (RESERVATION_CONFLICT, GOOD));
     done(&mut b, REGISTER_AND_IGNORE, 0, (0, 0), 0);
@@ -582,33 +597,30 @@ fn sessions_that_vanish_keep_registrations_and_lose_what_reserve_6_gave_them() {
     let glint = Glint::with_volume("disk=ram:,size=16MiB");
     let mut a = ready(&glint, A);
     let mut b = ready(&glint, B);
-    a.command(0, &RESERVE_6).good();
-    assert_eq!(
-        (reads(&mut b), b.command(0, &RESERVE_6).status),
-        (RESERVATION_CONFLICT, RESERVATION_CONFLICT)
-    );
+    a.run(&RESERVE_6, 0).good();
+    assert_eq!((reads(&mut b), b.run(&RESERVE_6, 0).status), (RESERVATION_CONFLICT, RESERVATION_CONFLICT));
     assert_eq!(out(&mut b, REGISTER, 0, (0, 1), 0).status, RESERVATION_CONFLICT);
-    a.vanish();
+    a.vanish_by_reset();
     wait::until("the reservation has ended with its session", LIMIT, || reads(&mut b) == GOOD);
     // A logout ends it as well.
     let mut a = ready(&glint, A);
-    a.command(0, &RESERVE_6).good();
-    a.logout();
+    a.run(&RESERVE_6, 0).good();
+    a.log_out();
     wait::until("the reservation has ended with its session", LIMIT, || reads(&mut b) == GOOD);
 
     let mut a = ready(&glint, A);
     done(&mut a, REGISTER, 0, (0, 1), 0);
     done(&mut a, RESERVE, EXCLUSIVE_ACCESS, (1, 0), 0);
     // While one is registered, RESERVE(6) of a holder does nothing, and conflicts for others (SPC-4 5.12.3).
-    a.command(0, &RESERVE_6).good();
-    assert_eq!(b.command(0, &RESERVE_6).status, RESERVATION_CONFLICT);
-    a.vanish();
+    a.run(&RESERVE_6, 0).good();
+    assert_eq!(b.run(&RESERVE_6, 0).status, RESERVATION_CONFLICT);
+    a.vanish_by_reset();
     for _ in 0..20 {
         assert_eq!(reads(&mut b), RESERVATION_CONFLICT);
         std::thread::sleep(Duration::from_millis(20));
     }
     // The same port, and another of the same initiator.
-    assert_eq!(reads(&mut Initiator::ready(glint.portal(), A, 2, &target())), RESERVATION_CONFLICT);
+    assert_eq!(reads(&mut ready_at(glint.portal(), A, 2, &target())), RESERVATION_CONFLICT);
     let mut a = ready(&glint, A);
     assert_eq!((reads(&mut a), writes(&mut a)), (GOOD, GOOD));
     assert_eq!(keys(&mut a).1, [1]);

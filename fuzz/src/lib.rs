@@ -9,11 +9,13 @@ mod commands;
 mod connection;
 mod lab;
 mod login;
+mod multiple;
 pub mod mutation;
 mod pdu;
 mod program;
 
-pub use commands::commands;
+pub use commands::{command_names, commands, report};
 pub use connection::connection;
 pub use login::login;
+pub use multiple::{Tally, multiple};
 pub use pdu::pdu;

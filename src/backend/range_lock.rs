@@ -31,6 +31,8 @@ struct Waiter {
 pub(super) struct RangeGuard {
     lock: Arc<RangeLock>,
     id: u64,
+    /// Its range is free again already.
+    released: bool,
 }
 
 fn overlap(one: &Range<u64>, two: &Range<u64>) -> bool {
@@ -60,7 +62,7 @@ impl RangeLock {
         let id = state.next_id;
         state.next_id += 1;
         state.held.push((id, range));
-        RangeGuard { lock: self.clone(), id }
+        RangeGuard { lock: self.clone(), id, released: false }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,11 +81,16 @@ impl RangeLock {
                 index += 1;
             } else if let Some(waiter) = state.waiting.remove(index) {
                 let guard = self.grant(&mut state, range);
-                refused.extend(waiter.granted.send(guard).err());
+                if let Err(mut guard) = waiter.granted.send(guard) {
+                    // Its waiter has gone. Released here and not in its own turn: there may be thousands, each within the one before.
+                    state.held.pop();
+                    guard.released = true;
+                    refused.push(guard);
+                }
             }
         }
         drop(state);
-        // Those whose waiter has gone release in their turn, outside the lock.
+        // Outside the lock, since one of them may be the last that holds it.
         drop(refused);
     }
 }
@@ -98,7 +105,9 @@ impl State {
 
 impl Drop for RangeGuard {
     fn drop(&mut self) {
-        self.lock.release(self.id);
+        if !self.released {
+            self.lock.release(self.id);
+        }
     }
 }
 
@@ -154,5 +163,19 @@ mod tests {
         drop(held);
         assert!(poll(next).is_ready());
         assert!(lock.state().held.is_empty());
+    }
+
+    #[test]
+    fn any_number_of_waiters_may_leave() {
+        let lock = Arc::new(RangeLock::default());
+        let held = poll(pin!(lock.lock(0..10)));
+        for _ in 0..100_000 {
+            assert!(poll(pin!(lock.lock(0..10))).is_pending());
+        }
+        let mut last = pin!(lock.lock(0..10));
+        assert!(poll(last.as_mut()).is_pending());
+        drop(held);
+        assert!(poll(last).is_ready());
+        assert!(lock.state().held.is_empty() && lock.state().waiting.is_empty());
     }
 }

@@ -313,6 +313,9 @@ fn read_limits(mut section: Section<'_>) -> Limits {
     };
     let bytes_in_flight = bytes("bytes_in_flight", d.bytes_in_flight, 1 << 20, 1 << 40);
     let max_command_bytes = bytes("max_command_bytes", d.max_command_bytes.into(), 64 << 10, 64 << 20);
+    // 8 KiB is what every initiator starts with; no burst has more than 1 MiB.
+    let max_recv_data_segment =
+        bytes("max_recv_data_segment", d.max_recv_data_segment.into(), 8 << 10, 1 << 20);
     let data_out_budget = bytes("data_out_budget", d.data_out_budget, 64 << 10, 1 << 30);
     let limits = Limits {
         max_connections: section.bounded("max_connections", d.max_connections, 1..=1_000_000),
@@ -335,6 +338,7 @@ fn read_limits(mut section: Section<'_>) -> Limits {
         bytes_in_flight,
         command_window: section.bounded("command_window", d.command_window, 1..=4096),
         max_command_bytes: u32::try_from(max_command_bytes).unwrap_or(d.max_command_bytes),
+        max_recv_data_segment: u32::try_from(max_recv_data_segment).unwrap_or(d.max_recv_data_segment),
         data_out_budget,
         io_deadline: section.bounded("io_deadline", d.io_deadline, second..=hour),
         workers: section.bounded("workers", d.workers, 0..=1024),

@@ -50,6 +50,7 @@ connections_per_session = 16
 login_timeout = "5s"
 bytes_in_flight = "64MiB"
 command_window = 32
+max_recv_data_segment = "64KiB"
 
 [[target]]
 name = "db"
@@ -96,6 +97,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(config.limits.connections_per_session, 16);
     assert_eq!(config.limits.login_timeout, Duration::from_secs(5));
     assert_eq!(config.limits.bytes_in_flight, 64 << 20);
+    assert_eq!(config.limits.max_recv_data_segment, 64 << 10);
     assert_eq!(config.limits.nop_interval, Limits::default().nop_interval);
 
     let [db, scratch] = config.targets.as_slice() else { panic!("two targets") };

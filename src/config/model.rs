@@ -93,8 +93,10 @@ pub struct Limits {
     pub bytes_in_flight: u64,
     /// Commands that one session may have open (MaxCmdSN - ExpCmdSN + 1).
     pub command_window: u32,
-    /// Most bytes one command may carry.
+    /// Most bytes one command may carry, and the MAXIMUM TRANSFER LENGTH of volumes.
     pub max_command_bytes: u32,
+    /// Most data of one PDU from an initiator: the MaxRecvDataSegmentLength that it is told.
+    pub max_recv_data_segment: u32,
     /// Bytes of Data-Out that one connection solicits at a time.
     pub data_out_budget: u64,
     /// How long a backend may try before an operation fails; shorter than the initiators' own timers.
@@ -118,6 +120,7 @@ impl Default for Limits {
             bytes_in_flight: 256 << 20,
             command_window: 128,
             max_command_bytes: 16 << 20,
+            max_recv_data_segment: 256 << 10,
             data_out_budget: 4 << 20,
             // ESXi aborts a command after 15 s: the answer has to come before.
             io_deadline: Duration::from_secs(12),

@@ -169,7 +169,15 @@ impl Control {
             opening.extend(changes.open.into_iter().map(|lun| (wanted, lun)));
         }
         let open = |(wanted, lun)| {
-            OpenTarget::open(wanted, lun, &self.backends, &self.state, Arc::new(self.workers.clone()))
+            let spawner = Arc::new(self.workers.clone());
+            OpenTarget::open(
+                wanted,
+                lun,
+                config.limits.max_command_bytes,
+                &self.backends,
+                &self.state,
+                spawner,
+            )
         };
         let units = join_all(opening.iter().map(|(wanted, lun)| open((*wanted, lun)))).await;
         for ((wanted, lun), unit) in opening.into_iter().zip(units) {

@@ -220,6 +220,11 @@ impl<'a> Service<'a> {
         let changed = [
             ("workers", old.limits.workers != new.limits.workers),
             ("bytes_in_flight", old.limits.bytes_in_flight != new.limits.bytes_in_flight),
+            // Connections take it as it comes; initiators have read it as the MAXIMUM TRANSFER LENGTH of volumes.
+            (
+                "max_command_bytes of open volumes",
+                old.limits.max_command_bytes != new.limits.max_command_bytes,
+            ),
             ("io_deadline", old.limits.io_deadline != new.limits.io_deadline),
             ("log format", old.log.format != new.log.format),
             ("node", old.node != new.node),

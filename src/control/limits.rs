@@ -55,7 +55,11 @@ pub(super) fn server_limits(limits: &config::Limits) -> server::Limits {
 
 pub(super) fn connection_config(limits: &config::Limits) -> ConnectionConfig {
     ConnectionConfig {
-        offer: Offer { max_connections: limits.connections_per_session, ..Offer::default() },
+        offer: Offer {
+            max_connections: limits.connections_per_session,
+            max_recv_data_segment_length: limits.max_recv_data_segment,
+            ..Offer::default()
+        },
         login_timeout: limits.login_timeout,
         nop_interval: limits.nop_interval,
         nop_timeout: limits.nop_timeout,

@@ -19,8 +19,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most bytes of one READ or WRITE: what libgfapi pools buffers for.
-const MAX_TRANSFER: u32 = 1 << 20;
 /// How long a unit that is closed may take to end its commands, and then to flush.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -96,10 +94,12 @@ impl OpenTarget {
         changes
     }
 
-    /// Opens a unit: what it remembers and its device. Nothing is served yet, so that several can be opened at a time.
+    /// Opens a unit, one command of which carries `max_transfer` bytes at most: what it remembers and its device. Nothing is served
+    /// yet, so that several can be opened at a time.
     pub(super) async fn open(
         target: &TargetConfig,
         lun: &LunConfig,
+        max_transfer: u32,
         context: &BackendContext,
         state: &Store,
         spawner: Arc<dyn Spawner>,
@@ -111,7 +111,7 @@ impl OpenTarget {
             block_size: lun.block_size,
             read_only: lun.read_only,
             removable: lun.removable,
-            max_transfer: MAX_TRANSFER,
+            max_transfer,
         };
         // Its lock comes first: a unit that another process serves is left alone.
         let memory = state.unit(config.identity.naa()).await?;

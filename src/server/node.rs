@@ -90,10 +90,15 @@ impl<S> Node<S> {
         })
     }
 
-    /// These hold for connections and sessions that begin from now on.
+    /// These hold for connections and sessions that begin from now on. Initiators that are there already are asked to hear of the
+    /// MaxRecvDataSegmentLength if it has changed.
     pub fn set_limits(&self, limits: Limits, connection: ConnectionConfig) {
         self.limits.store(Arc::new(limits));
-        self.connection_config.store(Arc::new(connection));
+        let length = connection.offer.max_recv_data_segment_length;
+        let old = self.connection_config.swap(Arc::new(connection));
+        if old.offer.max_recv_data_segment_length != length {
+            self.roster.redeclare();
+        }
     }
 
     /// Asks all initiators to log out and lets in no other; ready when no connection is left. Commands in flight are answered.

@@ -2,6 +2,7 @@
 
 use super::connection::Candidate;
 use futures_util::task::AtomicWaker;
+use glint_target_core::session::event::Leg;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -20,6 +21,10 @@ const RESET: u16 = 64;
 const NOTICED: u16 = 128;
 /// Others ask to join the session.
 const KNOCK: u16 = 256;
+/// Some connections of the session are to end.
+const WITHDRAWN: u16 = 512;
+/// What is declared in logins has changed.
+const REDECLARED: u16 = 1024;
 
 /// Why a connection is told to end at once, the session's commands being finished first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,7 @@ pub(super) struct Orders {
     task: AtomicWaker,
     peer: IpAddr,
     door: Mutex<Door>,
+    legs: Mutex<Legs>,
 }
 
 /// Who waits to join the session. Looked at only when somebody has knocked.
@@ -52,10 +58,23 @@ struct Door {
     is_shut: bool,
 }
 
+/// The connections of the session. Looked at when one comes or goes, and when it is judged anew who may be here.
+struct Legs {
+    open: Vec<(Leg, IpAddr)>,
+    withdrawn: Vec<Leg>,
+}
+
 impl Orders {
     /// For a connection from this address.
     pub(super) fn new(peer: IpAddr) -> Self {
-        Self { flags: AtomicU16::default(), task: AtomicWaker::default(), peer, door: Mutex::default() }
+        let legs = Legs { open: vec![(Leg::FIRST, peer)], withdrawn: Vec::new() };
+        Self {
+            flags: AtomicU16::default(),
+            task: AtomicWaker::default(),
+            peer,
+            door: Mutex::default(),
+            legs: Mutex::new(legs),
+        }
     }
 
     /// Where the connection comes from.
@@ -153,9 +172,52 @@ impl Orders {
         std::mem::take(&mut door.waiting)
     }
 
+    fn legs(&self) -> MutexGuard<'_, Legs> {
+        self.legs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more connection of the session, from this address.
+    pub(super) fn opened(&self, leg: Leg, peer: IpAddr) {
+        self.legs().open.push((leg, peer));
+    }
+
+    /// One connection less.
+    pub(super) fn closed(&self, leg: Leg) {
+        self.legs().open.retain(|(open, _)| *open != leg);
+    }
+
+    /// The connections of the session, and where they come from.
+    pub(super) fn open(&self) -> Vec<(Leg, IpAddr)> {
+        self.legs().open.clone()
+    }
+
+    /// End these connections of the session.
+    pub(super) fn withdraw(&self, legs: impl IntoIterator<Item = Leg>) {
+        self.legs().withdrawn.extend(legs);
+        self.give(WITHDRAWN);
+    }
+
+    /// The connections that are to end.
+    pub(super) fn take_withdrawn(&self) -> Vec<Leg> {
+        if !self.take(WITHDRAWN) {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.legs().withdrawn)
+    }
+
     /// Whether to drain; true once.
     pub(super) fn take_drain(&self) -> bool {
         self.take(DRAIN)
+    }
+
+    /// The initiator is to learn what is declared in logins now.
+    pub(super) fn redeclare(&self) {
+        self.give(REDECLARED);
+    }
+
+    /// Whether it is to; true once.
+    pub(super) fn take_redeclared(&self) -> bool {
+        self.take(REDECLARED)
     }
 
     /// Whether the device server has something to tell; true once.

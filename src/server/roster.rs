@@ -60,6 +60,11 @@ impl Roster {
         state.open.values().for_each(|orders| orders.drain());
     }
 
+    /// Has all tell their initiators what is declared in logins now.
+    pub(super) fn redeclare(&self) {
+        self.lock().open.values().for_each(|orders| orders.redeclare());
+    }
+
     /// Has all leave at once.
     pub(super) fn cut(&self) {
         self.lock().open.values().for_each(|orders| orders.dismiss(Dismissal::Cut));

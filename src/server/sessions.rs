@@ -5,7 +5,7 @@
 use super::limits::Limits;
 use super::orders::{Dismissal, Orders};
 use glint_target_core::pdu::fields::Isid;
-use glint_target_core::session::event::{SessionRequest, SessionType};
+use glint_target_core::session::event::{Leg, SessionRequest, SessionType};
 use prometheus::IntGauge;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -157,8 +157,9 @@ impl Sessions {
         Attempt::Settled(Ok(SessionHandle { sessions: Arc::clone(self), tsih, ended }))
     }
 
-    /// Ends the sessions that may no longer be, by what `standing` says to the names of initiator and target, both in lower case, the
-    /// portal group tag and the initiator's address; gives what to wait for until they and their commands have ended.
+    /// Ends the sessions that may no longer be, and the connections of others that may not, by what `standing` says to the names of
+    /// initiator and target, both in lower case, the portal group tag and the initiator's address on a connection; gives what to wait for
+    /// until those sessions and their commands have ended.
     pub(super) fn revoke(
         &self,
         standing: impl Fn(&str, &str, u16, IpAddr) -> Standing,
@@ -168,10 +169,23 @@ impl Sessions {
         for entry in state.by_tsih.values() {
             let Some(identity) = &entry.identity else { continue };
             let Identity { initiator, target, portal_group_tag, .. } = identity;
-            match standing(initiator, target, *portal_group_tag, entry.orders.peer()) {
-                Standing::Admitted => continue,
-                Standing::TargetGone => entry.orders.drain(),
-                Standing::Withdrawn => entry.orders.dismiss(Dismissal::Revoked),
+            let mut connections = entry.orders.open();
+            if connections.is_empty() {
+                // Another is to take the place of the last.
+                connections.push((Leg::FIRST, entry.orders.peer()));
+            }
+            let standing = |peer| standing(initiator, target, *portal_group_tag, peer);
+            let withdrawn: Vec<_> =
+                connections.iter().filter(|(_, peer)| standing(*peer) == Standing::Withdrawn).collect();
+            if connections.iter().any(|(_, peer)| standing(*peer) == Standing::TargetGone) {
+                entry.orders.drain();
+            } else if withdrawn.len() == connections.len() {
+                entry.orders.dismiss(Dismissal::Revoked);
+            } else {
+                if !withdrawn.is_empty() {
+                    entry.orders.withdraw(withdrawn.into_iter().map(|(leg, _)| *leg));
+                }
+                continue;
             }
             ending.push(entry.ended.clone());
         }
@@ -187,13 +201,13 @@ impl Sessions {
     }
 }
 
-/// Whether a session may go on.
+/// Whether a session, or one of its connections, may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Admitted,
     /// Its target is served no longer: it is asked to log out, so that the initiator can come to an end with its work.
     TargetGone,
-    /// Its target is not for this initiator any more: it ends at once.
+    /// Its target is not for this initiator any more, or not from there: it ends at once.
     Withdrawn,
 }
 

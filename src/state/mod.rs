@@ -11,6 +11,7 @@ mod envelope;
 mod files;
 mod unit;
 
+use unit::Shared;
 pub use unit::UnitFiles;
 
 use glint_target_core::lun::memory::Document;
@@ -56,7 +57,7 @@ impl StateError {
 #[derive(Debug)]
 pub struct StateDir {
     units: PathBuf,
-    open: Mutex<HashMap<[u8; 8], Weak<UnitFiles>>>,
+    open: Mutex<HashMap<[u8; 8], Weak<Shared>>>,
 }
 
 impl StateDir {
@@ -84,7 +85,7 @@ impl StateDir {
     /// The documents of the unit with this NAA designator; its lock is held as long as they are.
     pub async fn unit(&self, naa: [u8; 8]) -> Result<Arc<UnitFiles>, StateError> {
         if let Some(open) = self.lock().get(&naa).and_then(Weak::upgrade) {
-            return Ok(open);
+            return Ok(Arc::new(UnitFiles::of(open)));
         }
         let directory = unit_directory(&self.units, naa);
         let opening = {
@@ -92,12 +93,11 @@ impl StateDir {
             tokio::task::spawn_blocking(move || UnitFiles::open(directory))
         };
         let unit = opening.await.map_err(|error| StateError::io(&directory)(io::Error::other(error)))??;
-        let unit = Arc::new(unit);
-        self.lock().insert(naa, Arc::downgrade(&unit));
-        Ok(unit)
+        self.lock().insert(naa, unit.shared());
+        Ok(Arc::new(unit))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 8], Weak<UnitFiles>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 8], Weak<Shared>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! Documents outlive what they have to, and damage is told.
 
 use super::envelope::{MOST_BYTES, seal};
-use super::{StateDir, StateError};
+use super::{StateDir, StateError, unit_directory};
 use bytes::Bytes;
 use glint_target_core::lun::memory::{Document, MemoryError, UnitMemory};
 use std::fs;
@@ -139,4 +139,32 @@ async fn what_was_kept_is_not_forgotten_when_the_directory_is_out_of_reach() {
     assert!(refused(NAA));
     assert!(!refused([0x3a, 0, 0, 0, 0, 0, 0, 2]));
     StateDir::check_without(Path::new("/dev/null/glint"), NAA).unwrap();
+}
+
+/// What is being kept when nobody waits for it any more is kept under the lock: else it could undo what the next process keeps.
+#[tokio::test]
+async fn the_lock_is_held_until_the_last_document_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || StateDir::open(directory.path()).unwrap();
+    let unit = open().unit(NAA).await.unwrap();
+    // Whoever opens it to write is held up until somebody reads.
+    let new = unit_directory(&directory.path().join("units"), NAA).join("reservations.new");
+    rustix::fs::mknodat(rustix::fs::CWD, &new, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .unwrap();
+    let mut keeping = unit.keep(Document::Reservations, Bytes::from_static(b"old"));
+    assert!(futures_util::poll!(keeping.as_mut()).is_pending());
+    tokio::task::yield_now().await;
+    drop(keeping);
+    drop(unit);
+    let second = open().unit(NAA).await.map(drop);
+    let read = tokio::task::spawn_blocking(move || fs::read(new)).await.unwrap();
+    assert!(read.unwrap().ends_with(b"old"));
+    assert!(matches!(second, Err(StateError::InUse(_))), "{second:?}");
+    for _ in 0..400 {
+        if open().unit(NAA).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("the lock is never given back");
 }

@@ -6,20 +6,20 @@ use glint_target_core::lun::memory::{Document, MemoryError, Remembering, UnitMem
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::Mutex;
 
 /// A directory of documents, each a file. Files are touched on tokio's blocking threads only.
 #[derive(Debug)]
 pub struct UnitFiles {
     shared: Arc<Shared>,
-    /// Its lock goes when it is closed.
-    _lock: File,
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     directory: PathBuf,
+    /// Its lock goes when it is closed: when nothing is done with the files any more, wanted or not.
+    _lock: File,
     /// One file operation at a time, in the order in which they were asked for; also those that nobody waits for any more. Holds the
     /// documents that were found damaged: what is kept next must not destroy the evidence.
     damaged: Arc<Mutex<HashSet<Document>>>,
@@ -32,7 +32,16 @@ impl UnitFiles {
         let path = directory.join("lock");
         let lock = files::lock(&path).map_err(StateError::io(&path))?;
         let lock = lock.ok_or(StateError::InUse(path))?;
-        Ok(Self { shared: Arc::new(Shared { directory, damaged: Arc::default() }), _lock: lock })
+        Ok(Self { shared: Arc::new(Shared { directory, _lock: lock, damaged: Arc::default() }) })
+    }
+
+    /// The same unit once more: it waits for what is still done with the files.
+    pub(super) fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    pub(super) fn shared(&self) -> Weak<Shared> {
+        Arc::downgrade(&self.shared)
     }
 
     /// Does something with the files, on a thread where that may block.

@@ -11,6 +11,7 @@ fn response(data_in: usize, sense: Option<Sense>) -> Outcome {
         sense: Default::default(),
         sense_value: sense,
         data_in: Payload::from(vec![0; data_in]),
+        data_in_beyond: 0,
         data_out_wanted: 0,
     })
 }

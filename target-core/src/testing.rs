@@ -19,6 +19,8 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Bytes for which allocation is kept.
 const CELL: usize = 512;
@@ -184,6 +186,8 @@ pub struct RamMemory {
     pub documents: Mutex<HashMap<Document, Bytes>>,
     /// Every operation fails with this.
     pub error: Mutex<Option<MemoryError>>,
+    /// So many times what is kept is told as failed, though it is there.
+    pub slips: Mutex<u32>,
     held: Mutex<(bool, Vec<Waker>)>,
 }
 
@@ -226,7 +230,14 @@ impl UnitMemory for RamMemory {
                 Some(error) => Err(error),
                 None => {
                     self.documents.lock().unwrap().insert(document, contents);
-                    Ok(())
+                    let mut slips = self.slips.lock().unwrap();
+                    match slips.checked_sub(1) {
+                        None => Ok(()),
+                        Some(rest) => {
+                            *slips = rest;
+                            Err(MemoryError::Store("told to slip".into()))
+                        }
+                    }
                 }
             }
         })
@@ -261,15 +272,20 @@ pub fn poll<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) -> Poll<F::Output
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Polls a future to its end, which has to come without anybody's help.
+/// Polls a future to its end, which has to come without anybody's help but that of other threads: they may have to wait long for a
+/// processor, so the limit is a time and not a number.
 pub fn finish<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    for _ in 0..1_000_000 {
-        if let Poll::Ready(output) = poll(future.as_mut()) {
-            return output;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        for _ in 0..1000 {
+            if let Poll::Ready(output) = poll(future.as_mut()) {
+                return output;
+            }
         }
+        assert!(Instant::now() < deadline, "the future does not come to an end");
+        thread::yield_now();
     }
-    panic!("the future does not come to an end");
 }
 
 /// Runs work in the background a step at a time, when it is told to.

@@ -17,7 +17,6 @@ pub mod paths;
 pub mod pki;
 pub mod ports;
 pub mod process;
-pub mod raw_initiator;
 pub mod tools;
 pub mod tunnel;
 pub mod vm;

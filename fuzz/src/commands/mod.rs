@@ -2,10 +2,12 @@
 //! that fails and waits, as the input says.
 
 mod device;
+pub mod report;
 
 use crate::program::Program;
 use device::Device;
 use glint_target_core::device::{BlockDevice, DeviceError};
+use glint_target_core::lun::copy::tokens::{TOKEN_BYTES, rod_type};
 use glint_target_core::lun::identity::Identity;
 use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
@@ -17,8 +19,9 @@ use glint_target_core::scsi::command::{
 use glint_target_core::scsi::fields::Fields;
 use glint_target_core::scsi::lun_address::LunAddress;
 use glint_target_core::scsi::row::{Data, Handler, Row, ServiceAction};
-use glint_target_core::scsi::sense::Status;
+use glint_target_core::scsi::sense::{Sense, SenseKey, Status};
 use glint_target_core::scsi::table::Table;
+use report::{End, Report};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,8 +31,12 @@ use std::task::{Context, Poll, Waker};
 const MOST_INPUT: usize = 4096;
 /// Commands in flight, at most.
 const MOST_RUNNING: usize = 16;
+/// Unit attentions that a new nexus may have.
+const MOST_ATTENTIONS: usize = 4;
 /// Bytes of each unit.
 const SIZE: usize = 64 * 1024;
+/// Where WRITE USING TOKEN has its token.
+const TOKEN: usize = 16;
 /// Polls after which something that nothing holds back has to have ended.
 const PATIENCE: usize = 1_000_000;
 
@@ -37,18 +44,31 @@ type Target = TargetDevice<Device>;
 
 /// Takes: one byte of configuration, then operations of one byte each with their arguments.
 ///
-/// Returns how many commands ended with GOOD.
-pub fn commands(data: &[u8]) -> usize {
+/// Returns what became of them.
+pub fn commands(data: &[u8]) -> Report {
     let mut program = Program::new(&data[..data.len().min(MOST_INPUT)]);
-    let target = target(program.byte());
-    let mut bench =
-        Bench { target: &target, nexuses: Vec::new(), running: Vec::new(), next_nexus: 1, good: 0 };
+    let flags = program.byte();
+    let target = target(flags);
+    let mut bench = Bench {
+        target: &target,
+        nexuses: Vec::new(),
+        running: Vec::new(),
+        next_nexus: 1,
+        report: Report::default(),
+        is_tidy: flags & 8 != 0,
+        token: token_of_zeros(),
+    };
     bench.login(0);
     while !program.is_over() {
         bench.step(&mut program);
     }
     bench.finish();
-    bench.good
+    bench.report
+}
+
+/// The names of all rows of the opcode table.
+pub fn command_names() -> impl Iterator<Item = &'static str> {
+    Table::<Device>::rows().map(|row| row.name)
 }
 
 /// Two units: one of 512 byte blocks, one of 4096.
@@ -73,7 +93,7 @@ type Running<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// What is under way.
 enum Job<'a> {
     Command { unit: u16, cdb: Vec<u8>, sent: Payload, running: Running<'a, Outcome> },
-    Management(Running<'a, TaskManagementOutcome>),
+    Management(TaskManagement, Running<'a, TaskManagementOutcome>),
 }
 
 struct Bench<'a> {
@@ -81,7 +101,10 @@ struct Bench<'a> {
     nexuses: Vec<Arc<Nexus>>,
     running: Vec<Job<'a>>,
     next_nexus: u64,
-    good: usize,
+    report: Report,
+    is_tidy: bool,
+    /// The ROD token that was read last, or that of zeros.
+    token: Vec<u8>,
 }
 
 impl<'a> Bench<'a> {
@@ -104,7 +127,25 @@ impl<'a> Bench<'a> {
             self.logout(at);
         }
         self.target.nexus_established(&nexus);
-        self.nexuses.push(nexus);
+        self.nexuses.push(nexus.clone());
+        if self.is_tidy {
+            self.take_attentions(&nexus);
+        }
+    }
+
+    /// Lets a new nexus hear what it has missed, so that its commands get somewhere.
+    fn take_attentions(&mut self, nexus: &Arc<Nexus>) {
+        for unit in [0, 1] {
+            for _ in 0..MOST_ATTENTIONS {
+                let before = self.report.commands.len();
+                let (tag, attribute) = (TaskTag(0), TaskAttribute::Simple);
+                self.run(nexus.clone(), unit, tag, attribute, vec![0; 6], Payload::default());
+                let ends = self.report.commands.split_off(before);
+                if !matches!(ends[..], [(_, End::Sense(SenseKey::UnitAttention, _))]) {
+                    break;
+                }
+            }
+        }
     }
 
     fn logout(&mut self, at: usize) {
@@ -148,10 +189,7 @@ impl<'a> Bench<'a> {
 
     /// A CDB that is right save for what the input says.
     fn command(&mut self, program: &mut Program<'_>) {
-        let at = usize::from(program.byte());
-        let count = Table::<Device>::rows().count();
-        let row = Table::<Device>::rows().nth(at % count).unwrap();
-        let cdb = cdb(row, program);
+        let cdb = cdb(row(program), program);
         self.start(program, cdb);
     }
 
@@ -168,12 +206,25 @@ impl<'a> Bench<'a> {
             0 => attributes[usize::from(options >> 1 & 3)],
             _ => TaskAttribute::Simple,
         };
-        let wanted = self.wanted(unit, &cdb);
-        let data_out = data_out(wanted, program);
+        let data_out = self.data_out(unit, &cdb, program);
+        let tag = TaskTag(u32::from(program.byte()));
+        self.run(nexus, unit, tag, attribute, cdb, data_out);
+    }
+
+    /// Begins a command.
+    fn run(
+        &mut self,
+        nexus: Arc<Nexus>,
+        unit: u16,
+        tag: TaskTag,
+        attribute: TaskAttribute,
+        cdb: Vec<u8>,
+        data_out: Payload,
+    ) {
         let sent = data_out.clone();
         let command = Command {
             lun: LunAddress::from_number(unit),
-            tag: TaskTag(u32::from(program.byte())),
+            tag,
             attribute,
             priority: 0,
             cdb: Cdb(cdb.as_slice().into()),
@@ -189,10 +240,27 @@ impl<'a> Bench<'a> {
 
     /// The data-out that a unit will want for a CDB.
     fn wanted(&self, unit: u16, cdb: &[u8]) -> u64 {
+        let row = self.row(unit, cdb);
         let unit = self.target.unit(unit).unwrap();
-        let capabilities = unit.device().capabilities();
-        let row = Table::<Device>::find(Fields(cdb), &capabilities, unit.config().removable);
         row.map_or(0, |row| row.data_out(Fields(cdb), &Payload::default(), unit.block_size()))
+    }
+
+    /// About as much data as is wanted, mostly exactly so: bytes of the input in front, its last one repeated behind.
+    fn data_out(&self, unit: u16, cdb: &[u8], program: &mut Program<'_>) -> Payload {
+        let shape = program.byte();
+        let wanted = self.wanted(unit, cdb).min(SIZE as u64) as usize;
+        let token = Some(&self.token).filter(|token| shape & 7 == 7 && wanted > TOKEN + token.len());
+        let len = match shape & 7 {
+            0 => usize::from(program.byte()),
+            1 => wanted / 2,
+            _ => wanted - token.map_or(0, Vec::len),
+        };
+        let mut data = program.bytes(len.min(usize::from(shape >> 3) * 8)).to_vec();
+        data.resize(len, data.last().copied().unwrap_or(0));
+        if let Some(token) = token {
+            data.splice(TOKEN..TOKEN, token.iter().copied()).for_each(drop);
+        }
+        data.into()
     }
 
     fn manage(&mut self, program: &mut Program<'_>) {
@@ -214,7 +282,9 @@ impl<'a> Bench<'a> {
             _ => TaskManagement::LogicalUnitReset { lun },
         };
         let target = self.target;
-        self.running.push(Job::Management(Box::pin(async move { target.manage(&nexus, function).await })));
+        let running: Running<'a, TaskManagementOutcome> =
+            Box::pin(async move { target.manage(&nexus, function).await });
+        self.running.push(Job::Management(function, running));
         let last = self.running.len() - 1;
         self.poll(last);
     }
@@ -228,28 +298,64 @@ impl<'a> Bench<'a> {
     /// Polls one job; one that has ended is looked at and forgotten.
     fn poll(&mut self, at: usize) {
         let mut context = Context::from_waker(Waker::noop());
-        let ended = match &mut self.running[at] {
-            Job::Management(running) => running.as_mut().poll(&mut context).is_ready().then_some(None),
-            Job::Command { running, .. } => match running.as_mut().poll(&mut context) {
-                Poll::Ready(outcome) => Some(Some(outcome)),
-                Poll::Pending => None,
-            },
-        };
-        let Some(outcome) = ended else { return };
-        if let (Job::Command { unit, cdb, sent, .. }, Some(Outcome::Done(response))) =
-            (self.running.remove(at), outcome)
-        {
-            self.check(unit, &cdb, &sent, &response);
+        match &mut self.running[at] {
+            Job::Management(function, running) => {
+                let Poll::Ready(outcome) = running.as_mut().poll(&mut context) else { return };
+                self.report.management.push((*function, outcome));
+                drop(self.running.remove(at));
+            }
+            Job::Command { running, .. } => {
+                let Poll::Ready(outcome) = running.as_mut().poll(&mut context) else {
+                    self.report.waits += 1;
+                    return;
+                };
+                if let Job::Command { unit, cdb, sent, .. } = self.running.remove(at) {
+                    self.ended(unit, &cdb, &sent, &outcome);
+                }
+            }
         }
     }
 
-    fn check(&mut self, number: u16, cdb: &[u8], sent: &Payload, response: &Response) {
+    fn ended(&mut self, unit: u16, cdb: &[u8], sent: &Payload, outcome: &Outcome) {
+        let row = self.row(unit, cdb);
+        self.notice_token(cdb, outcome);
+        let name = row.as_ref().map_or("", |row| row.name);
+        self.report.commands.push((name, End::of(outcome)));
+        if let Outcome::Done(response) = outcome {
+            self.check(unit, cdb, sent, response, row.ok());
+        }
+    }
+
+    /// The row of a CDB at a unit.
+    fn row(&self, unit: u16, cdb: &[u8]) -> Result<&'static Row<Device>, Sense> {
+        let unit = self.target.unit(unit).unwrap();
+        Table::<Device>::find(Fields(cdb), &unit.device().capabilities(), unit.config().removable)
+    }
+
+    /// Keeps a token that was read: nobody could guess it.
+    fn notice_token(&mut self, cdb: &[u8], outcome: &Outcome) {
+        let is_about_tokens = cdb.starts_with(&[0x84, 0x07]);
+        if let Outcome::Done(response) = outcome
+            && is_about_tokens
+            && response.data_in.len() > TOKEN_BYTES
+        {
+            let data = response.data_in.to_bytes();
+            self.token = data[data.len() - TOKEN_BYTES..].to_vec();
+        }
+    }
+
+    fn check(
+        &self,
+        number: u16,
+        cdb: &[u8],
+        sent: &Payload,
+        response: &Response,
+        row: Option<&'static Row<Device>>,
+    ) {
         let unit = self.target.unit(number).unwrap();
-        let capabilities = unit.device().capabilities();
-        let row = Table::<Device>::find(Fields(cdb), &capabilities, unit.config().removable);
         assert_eq!(response.sense.is_empty(), response.status != Status::CheckCondition);
         assert_eq!(response.sense_value.is_some(), response.status == Status::CheckCondition);
-        let Ok(row) = row else {
+        let Some(row) = row else {
             assert_ne!(response.status, Status::Good);
             return;
         };
@@ -262,7 +368,6 @@ impl<'a> Bench<'a> {
             assert!(response.data_in.is_empty() || response.status == Status::CheckCondition, "{}", row.name);
             return;
         }
-        self.good += 1;
         if matches!(row.handler, Handler::Read) {
             let blocks = row.layout.extent(Fields(cdb));
             let block = u64::from(unit.block_size());
@@ -297,6 +402,14 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// The block device zero ROD token (SPC-5 5.17.6.6), which needs nobody to make it.
+fn token_of_zeros() -> Vec<u8> {
+    let length = (TOKEN_BYTES as u16 - 8).to_be_bytes();
+    let mut token = [&rod_type::ZERO.to_be_bytes()[..], &[0; 2], &length].concat();
+    token.resize(TOKEN_BYTES, 0);
+    token
+}
+
 /// A device error, or none.
 fn error(value: u8) -> Option<DeviceError> {
     let errors = [
@@ -313,6 +426,23 @@ fn error(value: u8) -> Option<DeviceError> {
     ];
     // Mostly none: what comes after is to get somewhere.
     errors.get(usize::from(value % 32)).copied()
+}
+
+/// A row, by operation code and, where several rows have that, by service action. Not by its place, so that inputs mean the same when
+/// there are more rows.
+fn row(program: &mut Program<'_>) -> &'static Row<Device> {
+    let opcode = program.byte();
+    let of_opcode = || Table::<Device>::rows().filter(|row| row.opcode == opcode);
+    let count = of_opcode().count();
+    if count < 2 {
+        let all = Table::<Device>::rows();
+        let any = usize::from(opcode) % all.clone().count();
+        return of_opcode().chain(all.skip(any)).next().unwrap();
+    }
+    let service_action = program.byte();
+    let any = usize::from(service_action) % count;
+    let mut named = of_opcode().filter(|row| row.service_action == Some(service_action.into()));
+    named.next().or_else(|| of_opcode().nth(any)).unwrap()
 }
 
 /// A CDB of a row: small numbers in the places that the row looks at, or what the input has.
@@ -345,18 +475,4 @@ fn cdb(row: &Row<Device>, program: &mut Program<'_>) -> Vec<u8> {
         _ => {}
     }
     cdb
-}
-
-/// About as much data as is wanted, mostly exactly so: bytes of the input in front, its last one repeated behind.
-fn data_out(wanted: u64, program: &mut Program<'_>) -> Payload {
-    let shape = program.byte();
-    let wanted = wanted.min(SIZE as u64) as usize;
-    let len = match shape & 7 {
-        0 => usize::from(program.byte()),
-        1 => wanted / 2,
-        _ => wanted,
-    };
-    let mut data = program.bytes(len.min(usize::from(shape >> 3) * 8)).to_vec();
-    data.resize(len, data.last().copied().unwrap_or(0));
-    data.into()
 }

@@ -1,13 +1,12 @@
 //! The driver's side: it holds what it was asked to do and ends it in any order.
 
-use super::model::Model;
 use crate::program::Program;
 use bytes::Bytes;
 use glint_target_core::payload::Payload;
-use glint_target_core::scsi::command::{Command, Outcome, Response, TaskManagementOutcome};
+use glint_target_core::scsi::command::{Command, Outcome, Response, TaskManagement, TaskManagementOutcome};
 use glint_target_core::scsi::sense::{Asc, Sense, SenseKey, Status};
 use glint_target_core::session::connection::Connection;
-use glint_target_core::session::event::{BindOutcome, Event, TaskId};
+use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg, TaskId};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -15,29 +14,38 @@ use std::time::Instant;
 static DATA: [u8; 100_000] = [0xd1; 100_000];
 
 #[derive(Default)]
-pub(super) struct Driver {
+pub(crate) struct Driver {
     running: Vec<(TaskId, Command)>,
-    managing: Vec<TaskId>,
+    managing: Vec<(TaskId, TaskManagement)>,
     /// All that were ever given.
     ids: BTreeSet<TaskId>,
     binding: bool,
-    closed: bool,
+    /// Connections that are to be closed, in order.
+    closed: Vec<(Leg, CloseReason)>,
     executed: usize,
 }
 
 impl Driver {
-    pub(super) fn executed(&self) -> usize {
+    pub(crate) fn executed(&self) -> usize {
         self.executed
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed
+    pub(crate) fn is_closed(&self, leg: Leg) -> bool {
+        self.close_reason(leg).is_some()
     }
 
-    /// Takes all events.
-    pub(super) fn poll(&mut self, connection: &mut Connection, model: &mut Model) {
+    pub(crate) fn close_reason(&self, leg: Leg) -> Option<CloseReason> {
+        self.closed.iter().find(|(closed, _)| *closed == leg).map(|(_, reason)| *reason)
+    }
+
+    /// Takes all events; `executes` looks at the commands.
+    pub(crate) fn poll(&mut self, connection: &mut Connection, mut executes: impl FnMut(&Command)) {
         while let Some(event) = connection.poll_event() {
-            assert!(!self.closed, "{event:?} after the end");
+            assert!(
+                connection.session().is_some_and(|session| session.parameters.max_connections > 1)
+                    || self.closed.is_empty(),
+                "{event:?} after the end"
+            );
             match event {
                 Event::Bind(_) => {
                     assert!(!self.binding);
@@ -45,25 +53,32 @@ impl Driver {
                 }
                 Event::Execute(id, command) => {
                     assert!(self.ids.insert(id));
-                    model.executes(&command);
+                    executes(&command);
                     self.executed += 1;
                     self.running.push((id, command));
                 }
-                Event::Manage(id, _) => {
+                // The command of a connection that has gone: nobody waits for an answer.
+                Event::Manage(id, _) if id == TaskId::default() => {}
+                Event::Manage(id, function) => {
                     assert!(self.ids.insert(id));
-                    self.managing.push(id);
+                    self.managing.push((id, function));
                 }
-                Event::Close(_, _) => self.closed = true,
+                Event::Close(leg, reason) => self.closes(leg, reason),
             }
         }
     }
 
+    fn closes(&mut self, leg: Leg, reason: CloseReason) {
+        assert!(!self.is_closed(leg), "{leg:?} ends twice");
+        self.closed.push((leg, reason));
+    }
+
     /// Answers a question for the session, or says something that nobody asked for.
-    pub(super) fn bind(&mut self, connection: &mut Connection, now: Instant, admit: bool) {
+    pub(crate) fn bind(&mut self, connection: &mut Connection, now: Instant, admit: bool) {
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::Bind(_) => self.binding = true,
-                Event::Close(_, _) => self.closed = true,
+                Event::Close(leg, reason) => self.closes(leg, reason),
                 other => panic!("{other:?} during login"),
             }
         }
@@ -79,7 +94,7 @@ impl Driver {
     }
 
     /// Ends a command.
-    pub(super) fn complete(&mut self, connection: &mut Connection, now: Instant, program: &mut Program<'_>) {
+    pub(crate) fn complete(&mut self, connection: &mut Connection, now: Instant, program: &mut Program<'_>) {
         let Some(at) = program.index(self.running.len()) else { return };
         let (id, command) = self.running.swap_remove(at);
         let how = program.byte();
@@ -113,15 +128,21 @@ impl Driver {
             sense: sense.into(),
             sense_value: failed.then_some(Sense::new(SenseKey::MediumError, Asc(0x11, 0x00))),
             data_in,
+            data_in_beyond: 0,
             data_out_wanted: command.data_out.len() as u64,
         };
         connection.complete(now, id, Outcome::Done(response));
     }
 
-    /// Ends a task management function.
-    pub(super) fn managed(&mut self, connection: &mut Connection, now: Instant, program: &mut Program<'_>) {
-        let Some(at) = program.index(self.managing.len()) else { return };
-        let id = self.managing.swap_remove(at);
+    /// Ends a task management function, which it tells.
+    pub(crate) fn managed(
+        &mut self,
+        connection: &mut Connection,
+        now: Instant,
+        program: &mut Program<'_>,
+    ) -> Option<TaskManagement> {
+        let at = program.index(self.managing.len())?;
+        let (id, function) = self.managing.swap_remove(at);
         let outcome = program.choose(&[
             TaskManagementOutcome::Complete,
             TaskManagementOutcome::Complete,
@@ -132,11 +153,12 @@ impl Driver {
             TaskManagementOutcome::Rejected,
         ]);
         connection.managed(now, id, outcome);
+        Some(function)
     }
 
     /// Ends everything.
-    pub(super) fn finish_all(&mut self, connection: &mut Connection, now: Instant) {
-        for id in std::mem::take(&mut self.managing) {
+    pub(crate) fn finish_all(&mut self, connection: &mut Connection, now: Instant) {
+        for (id, _) in std::mem::take(&mut self.managing) {
             connection.managed(now, id, TaskManagementOutcome::Complete);
         }
         for (id, _) in std::mem::take(&mut self.running) {

@@ -14,22 +14,37 @@ use glint_target_core::scsi::lun_address::LunAddress;
 
 const LENGTHS: [u32; 10] = [0, 512, 4096, 1, 511, 8192, 65_536, 70_000, 300_000, 0xffff_ffff];
 const FIRST_CMD_SN: Serial = Serial(0xffff_fff0);
+/// ExpStatSN of every login.
+pub(crate) const FIRST_STAT_SN: Serial = Serial(0xffff_fffe);
 
-pub(super) struct Initiator {
+pub(crate) struct Initiator {
     parameters: Parameters,
     cmd_sn: Serial,
     next_tag: u32,
+    /// What it acknowledges; with one connection nobody looks.
+    exp_stat_sn: Serial,
     last: BytesMut,
 }
 
 impl Initiator {
-    pub(super) fn new() -> Self {
-        Self { parameters: Parameters::default(), cmd_sn: FIRST_CMD_SN, next_tag: 0, last: BytesMut::new() }
+    pub(crate) fn new() -> Self {
+        Self {
+            parameters: Parameters::default(),
+            cmd_sn: FIRST_CMD_SN,
+            next_tag: 0,
+            exp_stat_sn: Serial(0),
+            last: BytesMut::new(),
+        }
     }
 
     /// From now on digests are in use, and lengths those that are agreed.
-    pub(super) fn logged_in(&mut self, agreed: &Parameters) {
+    pub(crate) fn logged_in(&mut self, agreed: &Parameters) {
         self.parameters = agreed.clone();
+    }
+
+    /// From now on this is acknowledged.
+    pub(crate) fn acknowledges(&mut self, exp_stat_sn: Serial) {
+        self.exp_stat_sn = exp_stat_sn;
     }
 
     fn encode(&mut self, pdu: InitiatorPdu) -> BytesMut {
@@ -44,7 +59,7 @@ impl Initiator {
         bytes
     }
 
-    pub(super) fn again(&self) -> BytesMut {
+    pub(crate) fn again(&self) -> BytesMut {
         self.last.clone()
     }
 
@@ -80,7 +95,7 @@ impl Initiator {
     }
 
     /// A login that asks for the full feature phase at once.
-    pub(super) fn login(&mut self, program: &mut Program<'_>) -> BytesMut {
+    pub(crate) fn login(&mut self, program: &mut Program<'_>, tsih: u16, cid: u16) -> BytesMut {
         let (how, lengths) = (program.byte(), program.byte());
         let digest = |bit: u8| if how & bit != 0 { "CRC32C,None" } else { "None" };
         let yes = |bit: u8| if how & bit != 0 { "Yes" } else { "No" };
@@ -95,7 +110,7 @@ impl Initiator {
         let text = format!(
             "InitiatorName=iqn.2026-12.bar:fuzz\0{identity}\0HeaderDigest={}\0DataDigest={}\0InitialR2T={}\0\
              ImmediateData={}\0MaxRecvDataSegmentLength={receive}\0MaxBurstLength={burst}\0FirstBurstLength={first}\0\
-             MaxOutstandingR2T={r2t}\0iSCSIProtocolLevel={}\0",
+             MaxOutstandingR2T={r2t}\0MaxConnections=4\0iSCSIProtocolLevel={}\0",
             digest(1),
             digest(2),
             yes(4),
@@ -110,16 +125,16 @@ impl Initiator {
             version_max: 0,
             version_min: 0,
             isid: Isid([0x80, 0, 0, 0, 0, 1]),
-            tsih: 0,
+            tsih,
             initiator_task_tag: 0,
-            cid: 1,
+            cid,
             cmd_sn: self.cmd_sn,
-            exp_stat_sn: Serial(0xffff_fffe),
+            exp_stat_sn: FIRST_STAT_SN,
             data: text.into(),
         }))
     }
 
-    pub(super) fn command(&mut self, program: &mut Program<'_>, flags: u8, model: &mut Model) -> BytesMut {
+    pub(crate) fn command(&mut self, program: &mut Program<'_>, flags: u8, model: &mut Model) -> BytesMut {
         let (immediate, cmd_sn) = self.number(program);
         let how = program.byte();
         let tag = self.tag(how & 0x10 != 0, program);
@@ -154,14 +169,14 @@ impl Initiator {
             expected_data_transfer_length: length,
             bidirectional_read_length: if read && write { program.choose(&LENGTHS) } else { 0 },
             cmd_sn,
-            exp_stat_sn: Serial(0),
+            exp_stat_sn: self.exp_stat_sn,
             cdb: smallvec::SmallVec::from_elem(if write { 0x2a } else { 0x28 }, 16),
             immediate_data: pattern(tag, 0, immediate_data),
         }))
     }
 
     /// The next Data-Out that is due for an R2T or a first burst, as it should be or with something wrong.
-    pub(super) fn data_out(&mut self, program: &mut Program<'_>, flags: u8, model: &mut Model) -> BytesMut {
+    pub(crate) fn data_out(&mut self, program: &mut Program<'_>, flags: u8, model: &mut Model) -> BytesMut {
         let most = self.parameters.target_max_recv_data_segment_length;
         let unsolicited = flags & 1 != 0;
         let due = match unsolicited {
@@ -191,14 +206,14 @@ impl Initiator {
             lun: LunAddress::default(),
             initiator_task_tag: tag,
             target_transfer_tag,
-            exp_stat_sn: Serial(0),
+            exp_stat_sn: self.exp_stat_sn,
             data_sn,
             buffer_offset: offset,
             data: pattern(tag, offset, length),
         }))
     }
 
-    pub(super) fn task_management(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
+    pub(crate) fn task_management(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
         let (immediate, cmd_sn) = self.number(program);
         let referenced_task_tag = self.tag(true, program);
         let request = TaskManagementRequest {
@@ -208,14 +223,14 @@ impl Initiator {
             initiator_task_tag: self.tag(flags & 1 != 0, program),
             referenced_task_tag,
             cmd_sn,
-            exp_stat_sn: Serial(0),
+            exp_stat_sn: self.exp_stat_sn,
             ref_cmd_sn: self.cmd_sn.plus(u32::from(flags >> 1)),
             exp_data_sn: 0,
         };
         self.encode(InitiatorPdu::TaskManagement(request))
     }
 
-    pub(super) fn nop_out(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
+    pub(crate) fn nop_out(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
         let (immediate, cmd_sn) = self.number(program);
         let initiator_task_tag =
             if flags & 1 != 0 { RESERVED_TAG } else { self.tag(flags & 2 != 0, program) };
@@ -225,12 +240,12 @@ impl Initiator {
             initiator_task_tag,
             target_transfer_tag: if flags & 4 != 0 { RESERVED_TAG } else { 1 },
             cmd_sn,
-            exp_stat_sn: Serial(0),
+            exp_stat_sn: self.exp_stat_sn,
             data: Bytes::from(vec![7; usize::from(program.byte()) * 3]),
         }))
     }
 
-    pub(super) fn text(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
+    pub(crate) fn text(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
         let (immediate, cmd_sn) = self.number(program);
         let text = program.choose(&[
             "SendTargets=All\0",
@@ -249,32 +264,32 @@ impl Initiator {
             initiator_task_tag: self.tag(flags & 4 != 0, program),
             target_transfer_tag: program.choose(&[RESERVED_TAG, 1, 2, 0]),
             cmd_sn,
-            exp_stat_sn: Serial(0),
+            exp_stat_sn: self.exp_stat_sn,
             data: text.into(),
         };
         self.encode(InitiatorPdu::Text(request))
     }
 
-    pub(super) fn logout(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
+    pub(crate) fn logout(&mut self, program: &mut Program<'_>, flags: u8) -> BytesMut {
         let (immediate, cmd_sn) = self.number(program);
         let request = LogoutRequest {
             immediate,
             reason: flags & 3,
             initiator_task_tag: self.tag(flags & 4 != 0, program),
-            cid: program.choose(&[1, 2]),
+            cid: program.choose(&[1, 2, 3, 4]),
             cmd_sn,
-            exp_stat_sn: Serial(0),
+            exp_stat_sn: self.exp_stat_sn,
         };
         self.encode(InitiatorPdu::Logout(request))
     }
 
-    pub(super) fn snack(&mut self, program: &mut Program<'_>) -> BytesMut {
+    pub(crate) fn snack(&mut self, program: &mut Program<'_>) -> BytesMut {
         let request = SnackRequest {
             kind: program.byte() & 0x0f,
             lun: LunAddress::default(),
             initiator_task_tag: self.tag(true, program),
             target_transfer_tag: RESERVED_TAG,
-            exp_stat_sn: Serial(0),
+            exp_stat_sn: self.exp_stat_sn,
             beg_run: 0,
             run_length: 0,
         };
@@ -282,7 +297,7 @@ impl Initiator {
     }
 
     /// A command or its data with a bit flipped on the way.
-    pub(super) fn damaged(&mut self, program: &mut Program<'_>, flags: u8, model: &mut Model) -> BytesMut {
+    pub(crate) fn damaged(&mut self, program: &mut Program<'_>, flags: u8, model: &mut Model) -> BytesMut {
         let mut bytes = match flags & 4 {
             0 => self.command(program, 1, model),
             _ => self.data_out(program, 0, model),

@@ -1,8 +1,8 @@
 //! A whole connection: an initiator, a driver and a clock that do as the input says, and a model that watches both directions.
 
-mod driver;
-mod initiator;
-mod model;
+pub(crate) mod driver;
+pub(crate) mod initiator;
+pub(crate) mod model;
 
 use crate::lab::{Lab, entropy};
 use crate::program::Program;
@@ -81,7 +81,7 @@ impl Bench {
             lazy,
             has_timers,
         };
-        let login = bench.initiator.login(program);
+        let login = bench.initiator.login(program, 0, 1);
         if !raw_login {
             bench.receive(&login);
             bench.driver.bind(&mut bench.connection, bench.now, true);
@@ -104,7 +104,7 @@ impl Bench {
             10 => initiator.text(program, flags),
             11 => initiator.logout(program, flags),
             12 => initiator.snack(program),
-            13 => initiator.login(program),
+            13 => initiator.login(program, 0, 1),
             14 => {
                 let len = usize::from(program.byte());
                 model.is_honest = false;
@@ -112,7 +112,11 @@ impl Bench {
             }
             15 => initiator.damaged(program, flags, model),
             16..21 => return self.drive(|driver, connection, now| driver.complete(connection, now, program)),
-            21 | 22 => return self.drive(|driver, connection, now| driver.managed(connection, now, program)),
+            21 | 22 => {
+                return self.drive(|driver, connection, now| {
+                    driver.managed(connection, now, program);
+                });
+            }
             23 => {
                 self.driver.bind(&mut self.connection, self.now, flags & 1 == 0);
                 return self.settle(true);
@@ -164,7 +168,8 @@ impl Bench {
 
     /// The driver takes events; the initiator reads.
     fn settle(&mut self, reads: bool) {
-        self.driver.poll(&mut self.connection, &mut self.model);
+        let Self { driver, connection, model, .. } = self;
+        driver.poll(connection, |command| model.executes(command));
         if (reads || !self.lazy || self.connection.is_closing(Leg::FIRST))
             && let Some(queue) = self.connection.transmit(Leg::FIRST)
         {
@@ -189,6 +194,6 @@ impl Bench {
         }
         let ends = self.has_timers || self.connection.session().is_none();
         assert!(self.connection.is_closing(Leg::FIRST) || !ends, "silence goes on for ever");
-        assert_eq!(self.connection.is_closing(Leg::FIRST), self.driver.is_closed());
+        assert_eq!(self.connection.is_closing(Leg::FIRST), self.driver.is_closed(Leg::FIRST));
     }
 }

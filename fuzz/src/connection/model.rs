@@ -6,15 +6,16 @@ use glint_target_core::login::parameters::Parameters;
 use glint_target_core::pdu::fields::{RESERVED_TAG, Serial};
 use glint_target_core::pdu::frame::{Frame, FrameDecoder, FrameError};
 use glint_target_core::pdu::initiator::{InitiatorPdu, ScsiCommand};
+use glint_target_core::pdu::opcode;
 use glint_target_core::pdu::target::{
     CollapsedStatus, DataIn, Numbering, ReadyToTransfer, Residual, TargetPdu,
 };
 use glint_target_core::pdu::transmit::TransmitQueue;
-use glint_target_core::scsi::command::Command;
+use glint_target_core::scsi::command::{Command, TaskAttribute};
 use std::collections::BTreeMap;
 
 /// Data-out of a command: every byte tells its tag and its place.
-pub(super) fn pattern(tag: u32, offset: u32, length: u32) -> Bytes {
+pub(crate) fn pattern(tag: u32, offset: u32, length: u32) -> Bytes {
     (0..length).map(|at| pattern_byte(tag, offset.wrapping_add(at))).collect::<Vec<u8>>().into()
 }
 
@@ -42,11 +43,13 @@ struct Task {
     /// Unsolicited data sent, and with how many Data-Outs.
     unsolicited: u32,
     unsolicited_pdus: u32,
+    /// The number of a command that brings no data and has its turn as soon as it is due.
+    turn: Option<Serial>,
 }
 
 /// An R2T that is not answered in full.
 #[derive(Clone, Copy)]
-struct Request {
+pub(crate) struct Request {
     tag: u32,
     transfer_tag: u32,
     offset: u32,
@@ -55,17 +58,17 @@ struct Request {
 }
 
 /// The next Data-Out of a sequence, as it should be.
-pub(super) struct Due {
-    pub(super) tag: u32,
-    pub(super) transfer_tag: u32,
-    pub(super) offset: u32,
-    pub(super) left: u32,
-    pub(super) data_sn: u32,
+pub(crate) struct Due {
+    pub(crate) tag: u32,
+    pub(crate) transfer_tag: u32,
+    pub(crate) offset: u32,
+    pub(crate) left: u32,
+    pub(crate) data_sn: u32,
 }
 
-pub(super) struct Model {
+pub(crate) struct Model {
     /// Whether all the data sent is the pattern of its place.
-    pub(super) is_honest: bool,
+    pub(crate) is_honest: bool,
     command_window: u32,
     max_command_bytes: u32,
     parameters: Option<Parameters>,
@@ -79,10 +82,16 @@ pub(super) struct Model {
     tasks: BTreeMap<u32, Task>,
     last_command: u32,
     requests: Vec<Request>,
+    /// Whether commands may overtake each other.
+    pub(crate) is_ordered: bool,
+    /// Immediate Logout Requests that have not been answered.
+    pub(crate) logouts: usize,
+    /// Task Management Function Responses that have come.
+    pub(crate) managed: usize,
 }
 
 impl Model {
-    pub(super) fn new(command_window: u32, max_command_bytes: u32) -> Self {
+    pub(crate) fn new(command_window: u32, max_command_bytes: u32) -> Self {
         Self {
             is_honest: true,
             command_window,
@@ -97,11 +106,34 @@ impl Model {
             tasks: BTreeMap::new(),
             last_command: 0,
             requests: Vec::new(),
+            is_ordered: true,
+            logouts: 0,
+            managed: 0,
         }
     }
 
+    /// ExpStatSN, once something was heard.
+    pub(crate) fn exp_stat_sn(&self) -> Option<Serial> {
+        self.stat_sn
+    }
+
+    /// ExpCmdSN and MaxCmdSN as last heard.
+    pub(crate) fn numbering(&self) -> Option<Numbering> {
+        self.last
+    }
+
+    /// Whether a command of this tag was sent here.
+    pub(crate) fn knows(&self, tag: u32) -> bool {
+        self.tasks.get(&tag).is_some_and(|task| task.sent > 0)
+    }
+
+    /// The CmdSN by which a command has its turn, if that is all that it waits for.
+    pub(crate) fn turn(&self, tag: u32) -> Option<Serial> {
+        self.tasks.get(&tag).filter(|task| !task.is_murky)?.turn
+    }
+
     /// Digests and lengths that hold from now on. May be called again.
-    pub(super) fn logged_in(&mut self, agreed: &Parameters) {
+    pub(crate) fn logged_in(&mut self, agreed: &Parameters) {
         let is_new = self.parameters.is_none();
         self.longest = self.longest.max(agreed.initiator_max_recv_data_segment_length);
         // What belongs to the login may still be on its way.
@@ -116,7 +148,7 @@ impl Model {
     }
 
     /// Bytes of the initiator, as the target sees them.
-    pub(super) fn sent(&mut self, bytes: &[u8]) {
+    pub(crate) fn sent(&mut self, bytes: &[u8]) {
         self.outgoing_bytes.extend_from_slice(bytes);
         loop {
             match self.outgoing.decode(&mut self.outgoing_bytes) {
@@ -131,13 +163,19 @@ impl Model {
     }
 
     fn frame(&mut self, frame: Frame) {
-        if let Ok(InitiatorPdu::ScsiCommand(command)) = InitiatorPdu::parse(frame) {
-            self.command(&command);
+        match InitiatorPdu::parse(frame) {
+            Ok(InitiatorPdu::ScsiCommand(command)) => self.command(&command),
+            // It is outside the order: neither ignored nor held back.
+            Ok(InitiatorPdu::Logout(request)) if request.immediate => self.logouts += 1,
+            _ => {}
         }
     }
 
     fn command(&mut self, command: &ScsiCommand) {
+        self.is_ordered &= command.attribute == TaskAttribute::Simple;
         let task = self.tasks.entry(command.initiator_task_tag).or_default();
+        let brings_data = command.write || !command.is_final || !command.immediate_data.is_empty();
+        task.turn = (!brings_data && !command.immediate).then_some(command.cmd_sn);
         task.is_murky |= task.sent != task.answered;
         task.sent += 1;
         let (length, write) = (command.expected_data_transfer_length, command.write);
@@ -158,14 +196,14 @@ impl Model {
     }
 
     /// A command is about to be sent with so much immediate data.
-    pub(super) fn begins(&mut self, tag: u32, immediate: u32) {
+    pub(crate) fn begins(&mut self, tag: u32, immediate: u32) {
         self.last_command = tag;
         let task = self.tasks.entry(tag).or_default();
         (task.unsolicited, task.unsolicited_pdus) = (immediate, 0);
     }
 
     /// Unsolicited data of the last command.
-    pub(super) fn next_unsolicited(&self, parameters: &Parameters) -> Option<Due> {
+    pub(crate) fn next_unsolicited(&self, parameters: &Parameters) -> Option<Due> {
         let task = self.tasks.get(&self.last_command)?;
         let end = task.expected_length.min(parameters.first_burst_length);
         Some(Due {
@@ -178,14 +216,24 @@ impl Model {
     }
 
     /// Data of an R2T.
-    pub(super) fn next_solicited(&self, program: &mut Program<'_>) -> Option<Due> {
+    pub(crate) fn next_solicited(&self, program: &mut Program<'_>) -> Option<Due> {
         let Request { tag, transfer_tag, offset, left, data_sn } =
             *self.requests.get(program.index(self.requests.len())?)?;
         Some(Due { tag, transfer_tag, offset, left, data_sn })
     }
 
+    /// What is due.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.clone()
+    }
+
+    /// What was sent went astray, and is due as before.
+    pub(crate) fn restore(&mut self, requests: Vec<Request>) {
+        self.requests = requests;
+    }
+
     /// A Data-Out is about to be sent.
-    pub(super) fn sends_data(&mut self, transfer_tag: u32, tag: u32, length: u32, is_final: bool) {
+    pub(crate) fn sends_data(&mut self, transfer_tag: u32, tag: u32, length: u32, is_final: bool) {
         if transfer_tag == RESERVED_TAG {
             let task = self.tasks.entry(tag).or_default();
             task.unsolicited = task.unsolicited.saturating_add(length);
@@ -201,7 +249,7 @@ impl Model {
     }
 
     /// The driver is given a command.
-    pub(super) fn executes(&mut self, command: &Command) {
+    pub(crate) fn executes(&mut self, command: &Command) {
         let tag = command.tag.0;
         let Some(task) = self.tasks.get_mut(&tag) else { panic!("a command that nobody sent: {command:?}") };
         task.executed += 1;
@@ -227,7 +275,7 @@ impl Model {
     }
 
     /// The initiator reads all that there is.
-    pub(super) fn received(&mut self, queue: &mut TransmitQueue) {
+    pub(crate) fn received(&mut self, queue: &mut TransmitQueue) {
         let len = queue.len();
         let mut bytes = BytesMut::from(&queue.copy_to_bytes(len)[..]);
         assert_eq!(queue.len(), 0);
@@ -235,13 +283,13 @@ impl Model {
             // The target's last Login Response has no digests yet, and is read before the model hears of the session.
             let frame = self.incoming.decode(&mut bytes).expect("sound PDUs").expect("whole PDUs");
             let (pdu, numbering) = TargetPdu::parse(frame).expect("a target's PDU");
-            self.numbering(&pdu, numbering);
+            self.number(&pdu, numbering);
             self.answer(&pdu);
         }
     }
 
     /// StatSN, ExpCmdSN, MaxCmdSN (RFC 7143 §4.2.2).
-    fn numbering(&mut self, pdu: &TargetPdu, numbering: Numbering) {
+    fn number(&mut self, pdu: &TargetPdu, numbering: Numbering) {
         let Numbering { stat_sn, exp_cmd_sn, max_cmd_sn } = numbering;
         let (has_number, takes_number) = match pdu {
             TargetPdu::DataIn(data) => (data.status.is_some(), data.status.is_some()),
@@ -271,6 +319,13 @@ impl Model {
                 assert!(task.is_murky || response.exp_data_sn == task.data_sn);
                 let status = CollapsedStatus { status: response.status, residual: response.residual };
                 self.status(response.initiator_task_tag, status);
+            }
+            TargetPdu::TaskManagement(_) => self.managed += 1,
+            TargetPdu::Logout(_) => self.logouts = self.logouts.saturating_sub(1),
+            TargetPdu::Reject(reject)
+                if reject.header.first() == Some(&(opcode::IMMEDIATE | opcode::LOGOUT_REQUEST)) =>
+            {
+                self.logouts = self.logouts.saturating_sub(1);
             }
             _ => {}
         }

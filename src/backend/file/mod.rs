@@ -234,6 +234,35 @@ impl Shared {
     }
 }
 
+/// What a device gives up before it is cut, and has again if that comes to nothing.
+struct GivenUp {
+    shared: Arc<Shared>,
+    /// The size that it had, and the one that it has meanwhile.
+    from: u64,
+    meanwhile: u64,
+}
+
+impl GivenUp {
+    fn beyond(size: u64, shared: &Arc<Shared>) -> Self {
+        let from = shared.size.fetch_min(size, Ordering::AcqRel);
+        Self { shared: shared.clone(), from, meanwhile: from.min(size) }
+    }
+
+    fn resize(mut self, to: u64) -> Result<(), DeviceError> {
+        self.shared.resize(self.from, to)?;
+        self.meanwhile = self.from; // There is nothing to take back.
+        Ok(())
+    }
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        // Where another size is found, there was another change of it.
+        let _ =
+            self.shared.size.compare_exchange(self.meanwhile, self.from, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
 impl BlockDevice for FileDevice {
     fn geometry(&self) -> Geometry {
         Geometry {
@@ -294,19 +323,13 @@ impl BlockDevice for FileDevice {
             return Err(DeviceError::ReadOnly);
         }
         self.shared.check_resize(size)?;
-        let from = self.shared.size();
         // What lies beyond a smaller size is given up first, so that no new change begins there, and those under way end before the cut:
         // a later one would make the file longer again.
-        self.shared.size.fetch_min(size, Ordering::AcqRel);
+        let given_up = GivenUp::beyond(size, &self.shared);
         let guard = self.locks.lock(size..u64::MAX).await;
-        let shared = self.shared.clone();
         let resize = move || {
             let _held = guard;
-            let result = shared.resize(from, size);
-            if result.is_err() {
-                shared.size.store(from, Ordering::Release);
-            }
-            result
+            given_up.resize(size)
         };
         self.threads.run(resize).await?
     }

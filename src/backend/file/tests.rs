@@ -92,6 +92,21 @@ async fn a_cut_waits_for_what_is_under_way_and_lets_nothing_new_begin() {
 }
 
 #[tokio::test]
+async fn a_cut_that_is_given_up_while_it_waits_changes_nothing() {
+    let (device, _kept) = in_directory(TempDir::new().unwrap(), sized(1 << 20)).await;
+    let under_way = device.locks.lock(1 << 19..1 << 20).await;
+    let mut cut = Box::pin(device.resize(1 << 18));
+    assert!(futures_util::poll!(&mut cut).is_pending());
+    assert_eq!(device.geometry().size, 1 << 18);
+    drop(cut);
+    assert_eq!(device.geometry().size, 1 << 20);
+    drop(under_way);
+    let data: Payload = vec![1; 4096].into();
+    assert_eq!(device.write(1 << 19, &data, false).await, Ok(()));
+    assert_eq!(sys::size(&device.shared.file), Ok(1 << 20));
+}
+
+#[tokio::test]
 async fn a_larger_file_is_cut_only_when_told() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("disk.img");

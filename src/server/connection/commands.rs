@@ -247,6 +247,7 @@ fn failed() -> Response {
         sense: sense_format::render(&sense, SenseFormat::Fixed),
         sense_value: Some(sense),
         data_in: Payload::new(),
+        data_in_beyond: 0,
         data_out_wanted: 0,
     }
 }

@@ -3,6 +3,7 @@
 
 use super::clock::Clock;
 use super::commands::Commands;
+use super::end::End;
 use super::joining::Candidate;
 use super::line::Line;
 use super::report;
@@ -10,61 +11,18 @@ use super::session::BoundSession;
 use crate::server::gathering::{PAUSE, Part, Verdict};
 use crate::server::limits::Limits;
 use crate::server::node::Node;
-use crate::server::orders::{Dismissal, Orders};
+use crate::server::orders::Orders;
 use crate::server::sessions::Refusal;
-use glint_target_core::lun::notice::Notice;
-use glint_target_core::lun::task_set::Abort;
-use glint_target_core::scsi::command::{Command, DeviceServer, Outcome, Response};
-use glint_target_core::scsi::sense::{Sense, SenseKey, Status};
+use glint_target_core::scsi::command::{Command, DeviceServer, Outcome};
 use glint_target_core::session::connection::{Connection, Ending};
-use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
-use std::fmt;
+use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg, TaskId};
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 /// Turns in a row before other connections of the worker have theirs.
 const MOST_TURNS: usize = 16;
-
-/// Why a connection came to its end.
-pub(super) enum End {
-    /// The protocol says so; there may be last words to send.
-    Closed(CloseReason),
-    /// We were told to.
-    Dismissed(Dismissal),
-    /// It is to join the session of another connection, whose orders these are.
-    Moves(Arc<Orders>, SessionRequest),
-    /// Another connection has taken its place in the session.
-    Reinstated,
-    /// The peer closed.
-    PeerClosed,
-    /// The peer took nothing for too long.
-    Stalled,
-    /// It holds more data of incomplete commands than others while the node has too much of it.
-    Hoarding,
-    /// A TLS client came to a portal without TLS.
-    TlsClient,
-    /// The socket failed.
-    Socket(io::Error),
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            End::Closed(reason) => write!(f, "{reason:?}"),
-            End::Dismissed(why) => write!(f, "{why:?}"),
-            End::Moves(..) => f.write_str("moves to its session"),
-            End::Reinstated => f.write_str("reinstated"),
-            End::PeerClosed => f.write_str("closed by the initiator"),
-            End::Stalled => f.write_str("stalled"),
-            End::Hoarding => f.write_str("hoarding"),
-            End::TlsClient => f.write_str("TLS"),
-            End::Socket(error) => error.fmt(f),
-        }
-    }
-}
 
 /// A session with its connections and all that it has. Until it is logged in it is one connection.
 pub(super) struct Driver<S: DeviceServer, F> {
@@ -140,7 +98,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     }
 
     /// A connection has come to its end. The session goes on with the others, if there are any.
-    fn lose(&mut self, at: usize, end: End, now: Instant) -> Result<(), End> {
+    pub(super) fn lose(&mut self, at: usize, end: End, now: Instant) -> Result<(), End> {
         if self.lines.len() <= 1 && self.joining.is_empty() {
             return Err(end);
         }
@@ -154,6 +112,11 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             return;
         }
         let line = self.lines.remove(at);
+        self.orders.closed(line.leg);
+        // Those that the initiator has ended itself it need not be told of.
+        if !matches!(end, End::Closed(CloseReason::LogoutRequested) | End::Reinstated) {
+            self.connection.announce_loss(line.leg);
+        }
         report::parted(self, &line, end);
         let queue = self.connection.part(line.leg, now);
         let last_words = queue.filter(|_| matches!(end, End::Closed(_)));
@@ -176,74 +139,6 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             }
         }
         Ok(wrote)
-    }
-
-    fn obey(&mut self, now: Instant) -> Result<(), End> {
-        if self.orders.is_any() {
-            let orders = Arc::clone(&self.orders);
-            self.joining.extend(orders.take_knocking());
-            if let Some(why) = orders.dismissal() {
-                if matches!(why, Dismissal::Revoked | Dismissal::TargetReset | Dismissal::Cut) {
-                    self.connection.drop_out(Ending::Session);
-                }
-                return Err(End::Dismissed(why));
-            }
-            if self.commands.session().is_some() && orders.take_noticed() {
-                self.heed(now);
-            }
-            self.drain(&orders, Leg::FIRST, now)?;
-        }
-        let mut at = 0;
-        while let Some(line) = self.lines.get(at) {
-            let leg = line.leg;
-            at += 1;
-            let Some(orders) = line.orders().filter(|orders| orders.is_any()).cloned() else { continue };
-            match orders.dismissal() {
-                // What is said to one connection is not said to the session.
-                Some(why) => {
-                    at -= 1;
-                    self.lose(at, End::Dismissed(why), now)?;
-                }
-                None => self.drain(&orders, leg, now)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn drain(&mut self, orders: &Orders, leg: Leg, now: Instant) -> Result<(), End> {
-        if orders.take_drain() {
-            if self.commands.session().and_then(BoundSession::reach).is_none() {
-                return Err(End::Dismissed(Dismissal::Cut));
-            }
-            let seconds = self.node.connection_config.load().logout_timeout.as_secs();
-            self.connection.request_logout(leg, now, u16::try_from(seconds).unwrap_or(u16::MAX));
-        }
-        Ok(())
-    }
-
-    /// Does what the device server says unasked.
-    fn heed(&mut self, now: Instant) {
-        let notices = self.commands.session().map_or_else(Vec::new, BoundSession::take_notices);
-        for notice in notices {
-            match notice {
-                Notice::Event { lun, condition } => {
-                    let sense = Sense::new(SenseKey::UnitAttention, condition);
-                    self.connection.report_event(lun, &sense);
-                }
-                Notice::Abort(order) => {
-                    let outcome = || match order.how() {
-                        Abort::Silent => Outcome::Aborted,
-                        Abort::TaskAborted => Outcome::Done(Response::of(Status::TaskAborted)),
-                    };
-                    let mut tasks = self.connection.abort_held(|lun| order.concerns(lun), outcome);
-                    if let Some((id, _)) = self.held_up.take_if(|(_, command)| order.concerns(command.lun)) {
-                        self.connection.complete(now, id, outcome());
-                        tasks += 1;
-                    }
-                    order.obeyed(tasks);
-                }
-            }
-        }
     }
 
     fn poll_bound(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {

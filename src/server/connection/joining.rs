@@ -1,7 +1,8 @@
 //! Connections that ask to join a session (RFC 7143 §6.3.1, §6.3.4). They log in on a task of their own; at the end of that the socket
 //! moves to the task of the session, so that nothing of a session is ever shared between threads.
 
-use super::driver::{Driver, End};
+use super::driver::Driver;
+use super::end::End;
 use super::line::Line;
 use super::stream::Moving;
 use super::wire::Wire;
@@ -15,6 +16,7 @@ use glint_target_core::session::connection::Connection;
 use glint_target_core::session::event::{BindOutcome, Leg, SessionRequest};
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -146,6 +148,24 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         span.in_scope(|| {
             tracing::info!(tsih = request.tsih, cid = request.cid, "connection joined its session")
         });
+        let peer = enrolment.orders.peer();
         self.lines.push(Line { leg, wire, enrolment, unheard: true, span });
+        self.orders.opened(leg, peer);
+        // Looked up when the registry knows the connection: who may not be here after this is found there.
+        if !self.admits(peer) {
+            self.orders.withdraw([leg]);
+        }
+    }
+
+    /// Whether connections from this address may be in the session.
+    fn admits(&self, peer: IpAddr) -> bool {
+        let Some(session) = self.connection.session() else { return false };
+        let catalog = self.node.catalog.load();
+        // Who has no target any more is asked to log out.
+        session
+            .target_name
+            .as_ref()
+            .and_then(|name| catalog.target(name))
+            .is_none_or(|target| target.admits(&session.initiator_name, peer, session.portal_group_tag))
     }
 }

@@ -1,6 +1,7 @@
 //! How a connection ended, for logs and metrics.
 
-use super::driver::{Driver, End};
+use super::driver::Driver;
+use super::end::End;
 use super::handshake::Refused;
 use super::line::Line;
 use crate::server::node::Node;

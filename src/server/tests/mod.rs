@@ -1,32 +1,47 @@
 //! Whole connections over loopback sockets: what peers may do to a node, and what it lets them.
 
 mod connections;
-mod initiator;
+mod redeclaration;
 mod stage;
 
 use super::catalog::Snapshot;
 use super::limits::Limits;
 use glint_target_core::lun::task_set::Abort;
+use glint_target_core::pdu::initiator::InitiatorPdu;
 use glint_target_core::pdu::target::TargetPdu;
 use glint_target_core::scsi::command::TaskManagement;
-use initiator::{Initiator, PATIENCE};
+use glint_testkit::initiator::{CHECK_CONDITION, GOOD, Initiator, Line, PATIENCE, Stage as LoginStage};
 use stage::{Happened, PANIC, READ, Stage, TEST_UNIT_READY, WAIT};
-use std::io::Write;
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-const GOOD: u8 = 0x00;
-const CHECK_CONDITION: u8 = 0x02;
+/// Zeros written with unsolicited data, for a device that looks at none of it.
+const WRITE: [u8; 16] = [0; 16];
+
+/// Writes with unsolicited data; gives the status.
+fn write(initiator: &mut Initiator, length: u32) -> u8 {
+    let tag = initiator.write_command(&WRITE, length, true);
+    initiator.send(initiator.unsolicited(tag, 0, &vec![0; length as usize], true));
+    initiator.end(tag).status
+}
+
+/// Sends a write command and its unsolicited data without the last byte, if the target takes it.
+fn begin_write(initiator: &mut Initiator, length: u32) -> io::Result<()> {
+    let command = initiator.prepare_write(&WRITE, length, true);
+    let data = initiator.unsolicited(command.initiator_task_tag, 0, &vec![0; length as usize - 1], false);
+    initiator.try_send(&InitiatorPdu::ScsiCommand(command))?;
+    initiator.try_send(&data)
+}
 
 #[test]
 fn a_session_logs_in_runs_commands_and_logs_out() {
     let stage = Stage::new(Limits::default());
-    let mut initiator = Initiator::session(stage.address, 1);
-    assert_eq!(initiator.run(TEST_UNIT_READY, 0).0, GOOD);
-    assert_eq!(initiator.run(READ, 1 << 20).0, GOOD);
+    let mut initiator = stage.session(1);
+    assert_eq!(initiator.run(&TEST_UNIT_READY, 0).status, GOOD);
+    assert_eq!(initiator.run(&READ, 1 << 20).status, GOOD);
     assert_eq!(stage.metric("glint_sessions "), Some(1.0));
-    initiator.logout();
-    assert!(matches!(initiator.receive(), Some(TargetPdu::Logout(_))));
+    assert_eq!(initiator.ask_for_logout(0, 0), 0);
     initiator.expect_close();
     stage.until("the session is gone", |stage| stage.metric("glint_sessions ") == Some(0.0));
     assert_eq!(stage.log(), [Happened::Established(1), Happened::Lost(1)]);
@@ -39,9 +54,8 @@ fn a_session_logs_in_runs_commands_and_logs_out() {
 fn the_nexus_is_lost_before_the_answer_to_a_logout_arrives() {
     let stage = Stage::new(Limits::default());
     for isid in 1..=8 {
-        let mut initiator = Initiator::session(stage.address, isid);
-        initiator.logout();
-        assert!(matches!(initiator.receive(), Some(TargetPdu::Logout(_))));
+        let mut initiator = stage.session(isid);
+        assert_eq!(initiator.ask_for_logout(0, 0), 0);
         assert_eq!(stage.log().last(), Some(&Happened::Lost(u64::from(isid))));
     }
 }
@@ -49,8 +63,7 @@ fn the_nexus_is_lost_before_the_answer_to_a_logout_arrives() {
 #[test]
 fn pdus_may_come_byte_by_byte() {
     let stage = Stage::new(Limits::default());
-    let mut initiator = Initiator::session(stage.address, 1);
-    initiator.socket.set_nodelay(true).unwrap();
+    let mut initiator = stage.session(1);
     let mut pdu = [0; 48];
     pdu[0] = 0x40; // NOP-Out, immediate
     pdu[1] = 0x80;
@@ -58,7 +71,7 @@ fn pdus_may_come_byte_by_byte() {
     pdu[20..24].copy_from_slice(&[0xff; 4]);
     pdu[27] = 1;
     for byte in pdu {
-        initiator.socket.write_all(&[byte]).unwrap();
+        initiator.send_bytes(&[byte]);
     }
     match initiator.receive() {
         Some(TargetPdu::NopIn(nop)) => assert_eq!(nop.initiator_task_tag, 9),
@@ -71,8 +84,8 @@ fn pdus_may_come_byte_by_byte() {
 fn an_initiator_that_reads_late_gets_every_answer() {
     const PINGS: u32 = 2000;
     let stage = Stage::new(Limits::default());
-    let mut initiator = Initiator::session(stage.address, 1);
-    let mut socket = initiator.socket.try_clone().unwrap();
+    let mut initiator = stage.session(1);
+    let mut socket = Line::adopt(initiator.socket().try_clone().unwrap());
     let talk = thread::spawn(move || {
         for tag in 0..PINGS {
             let mut pdu = [0; 48 + 8192];
@@ -82,7 +95,7 @@ fn an_initiator_that_reads_late_gets_every_answer() {
             pdu[16..20].copy_from_slice(&tag.to_be_bytes());
             pdu[20..24].copy_from_slice(&[0xff; 4]);
             pdu[27] = 1;
-            socket.write_all(&pdu).unwrap();
+            socket.send_bytes(&pdu);
         }
     });
     // Until nothing moves any more.
@@ -99,40 +112,43 @@ fn an_initiator_that_reads_late_gets_every_answer() {
 #[test]
 fn garbage_ends_its_connection_and_disturbs_no_other() {
     let stage = Stage::new(Limits::default());
-    let mut good = Initiator::session(stage.address, 1);
-    let mut before_login = Initiator::connect(stage.address);
-    before_login.socket.write_all(&[0xa5; 4096]).unwrap();
+    let mut good = stage.session(1);
+    let mut before_login = stage.connect(9);
+    before_login.send_bytes(&[0xa5; 4096]);
     before_login.expect_close();
-    let mut after_login = Initiator::session(stage.address, 2);
+    let mut after_login = stage.session(2);
     // Length of AHS and data at their greatest, and digits of no meaning.
-    after_login.socket.write_all(&[0xff; 4096]).unwrap();
+    after_login.send_bytes(&[0xff; 4096]);
     after_login.expect_close();
-    assert_eq!(good.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(good.run(&TEST_UNIT_READY, 0).status, GOOD);
     stage.until("one connection is left", |stage| stage.metric("glint_connections ") == Some(1.0));
 }
 
 #[test]
 fn a_pdu_that_is_rejected_is_counted() {
     let stage = Stage::new(Limits::default());
-    let mut initiator = Initiator::session(stage.address, 1);
+    let mut initiator = stage.session(1);
     let mut snack = [0; 48];
     snack[0] = 0x10;
     snack[1] = 0x80;
-    initiator.socket.write_all(&snack).unwrap();
+    initiator.send_bytes(&snack);
     assert!(matches!(initiator.receive(), Some(TargetPdu::Reject(_))));
     stage.until("it is counted", |stage| stage.metric("glint_pdu_errors_total{") == Some(1.0));
-    assert_eq!(initiator.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(initiator.run(&TEST_UNIT_READY, 0).status, GOOD);
 }
 
 #[test]
 fn who_does_not_log_in_is_shown_out() {
     let stage = Stage::with(Limits::default(), 1 << 20, Duration::from_millis(150));
-    let mut silent = Initiator::connect(stage.address);
-    let mut endless = Initiator::connect(stage.address);
+    let mut silent = stage.connect(9);
+    let mut endless = stage.connect(9);
     let start = Instant::now();
     silent.expect_close();
     // Goes on negotiating for as long as it is let.
-    while endless.negotiate_on(3) && start.elapsed() < PATIENCE {
+    let (mut names, mut answered) = (endless.port_mut().names(), true);
+    while answered && start.elapsed() < PATIENCE {
+        let login = endless.login_request(LoginStage::Operational, false, &std::mem::take(&mut names));
+        answered = endless.try_send(&login).is_ok() && endless.receive().is_some();
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(start.elapsed() < PATIENCE);
@@ -145,28 +161,28 @@ fn who_does_not_log_in_is_shown_out() {
 #[test]
 fn one_connection_too_many_is_closed_at_once() {
     let stage = Stage::new(Limits { max_connections: 2, ..Limits::default() });
-    let mut first = Initiator::session(stage.address, 1);
-    let mut second = Initiator::session(stage.address, 2);
-    Initiator::connect(stage.address).expect_close();
-    assert_eq!(first.run(TEST_UNIT_READY, 0).0, GOOD);
+    let mut first = stage.session(1);
+    let mut second = stage.session(2);
+    stage.connect(9).expect_close();
+    assert_eq!(first.run(&TEST_UNIT_READY, 0).status, GOOD);
     drop(first);
     stage.until("there is room again", |stage| stage.metric("glint_connections ") == Some(1.0));
-    let mut third = Initiator::session(stage.address, 3);
-    assert_eq!(third.run(TEST_UNIT_READY, 0).0, GOOD);
-    assert_eq!(second.run(TEST_UNIT_READY, 0).0, GOOD);
+    let mut third = stage.session(3);
+    assert_eq!(third.run(&TEST_UNIT_READY, 0).status, GOOD);
+    assert_eq!(second.run(&TEST_UNIT_READY, 0).status, GOOD);
 }
 
 #[test]
 fn silent_connections_make_room_for_initiators() {
     let stage = Stage::new(Limits { max_connections: 4, ..Limits::default() });
-    let mut logged_in = Initiator::session(stage.address, 1);
-    let mut silent: Vec<_> = (0..3).map(|_| Initiator::connect(stage.address)).collect();
+    let mut logged_in = stage.session(1);
+    let mut silent: Vec<_> = (0..3).map(|_| stage.connect(9)).collect();
     stage.until("all places are taken", |stage| stage.metric("glint_connections ") == Some(4.0));
-    let mut late = Initiator::session(stage.address, 2);
+    let mut late = stage.session(2);
     silent.first_mut().unwrap().expect_close();
-    silent.extend((0..100).map(|_| Initiator::connect(stage.address)));
-    assert_eq!(late.run(TEST_UNIT_READY, 0).0, GOOD);
-    assert_eq!(logged_in.run(TEST_UNIT_READY, 0).0, GOOD, "who has logged in keeps the place");
+    silent.extend((0..100).map(|_| stage.connect(9)));
+    assert_eq!(late.run(&TEST_UNIT_READY, 0).status, GOOD);
+    assert_eq!(logged_in.run(&TEST_UNIT_READY, 0).status, GOOD, "who has logged in keeps the place");
     stage.until("the others have made room", |stage| {
         stage.metric("glint_connections ").is_some_and(|open| open <= 4.0)
     });
@@ -176,26 +192,26 @@ fn silent_connections_make_room_for_initiators() {
 fn writes_that_are_never_completed_cost_no_more_than_the_limit() {
     const LIMIT: usize = 4 << 20;
     let stage = Stage::with(Limits::default(), LIMIT, Duration::from_secs(30));
-    let mut good = Initiator::session(stage.address, 1);
+    let mut good = stage.session(1);
     let hoarders: Vec<_> = (2..=9)
         .map(|isid| {
-            let mut initiator = Initiator::session(stage.address, isid);
+            let mut initiator = stage.session(isid);
             // 4 MiB each, all but the last byte of every burst, until it is shown out or waits for too long.
             std::thread::spawn(move || {
-                initiator.socket.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
-                (0..60).try_for_each(|_| initiator.begin_write(64 << 10))
+                initiator.socket().set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+                (0..60).try_for_each(|_| begin_write(&mut initiator, 64 << 10))
             })
         })
         .collect();
     let mut most = 0;
     while hoarders.iter().any(|hoarder| !hoarder.is_finished()) {
-        assert_eq!(good.run(READ, 4096).0, GOOD);
+        assert_eq!(good.run(&READ, 4096).status, GOOD);
         most = most.max(stage.node.gathering.total());
     }
     // What one read brings comes on top, for each.
     assert!((LIMIT / 2..=2 * LIMIT + 9 * (512 << 10)).contains(&most), "{most} bytes were held");
     drop(hoarders);
-    assert_eq!(good.write(64 << 10), GOOD);
+    assert_eq!(write(&mut good, 64 << 10), GOOD);
     drop(good);
     stage.until("all is given back", |stage| stage.node.gathering.total() == 0);
 }
@@ -203,12 +219,12 @@ fn writes_that_are_never_completed_cost_no_more_than_the_limit() {
 #[test]
 fn one_session_too_many_is_out_of_resources() {
     let stage = Stage::new(Limits { max_sessions: 1, ..Limits::default() });
-    let mut first = Initiator::session(stage.address, 1);
-    let mut second = Initiator::connect(stage.address);
-    let answer = second.login(2);
+    let mut first = stage.session(1);
+    let mut second = stage.connect(2);
+    let answer = second.login();
     assert_eq!((answer.status_class, answer.status_detail), (0x03, 0x02));
     second.expect_close();
-    assert_eq!(first.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(first.run(&TEST_UNIT_READY, 0).status, GOOD);
     assert_eq!(stage.metric(r#"glint_logins_failed_total{reason="out_of_resources"}"#), Some(1.0));
     assert_eq!(stage.metric(r#"glint_logins_failed_total{reason="rejected"}"#), None);
 }
@@ -217,38 +233,35 @@ fn one_session_too_many_is_out_of_resources() {
 fn a_blocked_session_blocks_no_other() {
     let stage = Stage::new(Limits::default());
     // More sessions than workers, so that some share a thread with a blocked one.
-    let mut blocked: Vec<_> = (1..=4).map(|isid| Initiator::session(stage.address, isid)).collect();
-    let tags: Vec<_> = blocked.iter_mut().map(|initiator| initiator.command(WAIT, 0)).collect();
+    let mut blocked: Vec<_> = (1..=4).map(|isid| stage.session(isid)).collect();
+    let tags: Vec<_> = blocked.iter_mut().map(|initiator| initiator.command(&WAIT, 0)).collect();
     stage.until("all wait", |stage| {
         stage.log().iter().filter(|what| **what == Happened::Waiting).count() == 4
     });
     for isid in 5..=8 {
-        assert_eq!(Initiator::session(stage.address, isid).run(READ, 4096).0, GOOD);
+        assert_eq!(stage.session(isid).run(&READ, 4096).status, GOOD);
     }
     // Also in the session itself others go past.
-    assert_eq!(blocked.first_mut().unwrap().run(READ, 4096).0, GOOD);
+    assert_eq!(blocked.first_mut().unwrap().run(&READ, 4096).status, GOOD);
     stage.device.gate.add_permits(4);
     for (initiator, tag) in blocked.iter_mut().zip(tags) {
-        assert_eq!(initiator.status(tag).0, GOOD);
+        assert_eq!(initiator.end(tag).status, GOOD);
     }
 }
 
 #[test]
 fn a_session_is_reinstated_after_the_end_of_what_it_had_in_flight() {
     let stage = Stage::new(Limits::default());
-    let mut old = Initiator::session(stage.address, 1);
-    old.command(WAIT, 0);
+    let mut old = stage.session(1);
+    old.command(&WAIT, 0);
     stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
-    let mut new = Initiator::connect(stage.address);
-    new.send_login(1, true);
+    let mut new = stage.connect(1);
+    new.send_login(LoginStage::Operational, true);
     old.expect_close();
-    new.socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    let mut byte = [0];
-    assert!(new.socket.peek(&mut byte).is_err(), "not yet: the old command may take effect still");
-    new.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert!(new.is_silent(), "not yet: the old command may take effect still");
     stage.device.gate.add_permits(1);
-    assert!(matches!(new.receive(), Some(TargetPdu::Login(answer)) if answer.status_class == 0));
-    assert_eq!(new.run(TEST_UNIT_READY, 0).0, GOOD);
+    assert_eq!(new.login_response().status_class, 0);
+    assert_eq!(new.run(&TEST_UNIT_READY, 0).status, GOOD);
     use Happened::{Established, Lost, Managed, Released, Waiting};
     let aborted = Managed(1, TaskManagement::ITNexusReset);
     assert_eq!(stage.log(), [Established(1), Waiting, aborted, Released, Lost(1), Established(2)]);
@@ -258,25 +271,24 @@ fn a_session_is_reinstated_after_the_end_of_what_it_had_in_flight() {
 fn a_session_that_cannot_end_is_not_replaced() {
     let limits = Limits { reinstatement: Duration::from_millis(100), ..Limits::default() };
     let stage = Stage::new(limits);
-    let mut old = Initiator::session(stage.address, 1);
-    old.command(WAIT, 0);
+    let mut old = stage.session(1);
+    old.command(&WAIT, 0);
     stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
-    let answer = Initiator::connect(stage.address).login(1);
+    let answer = stage.connect(1).login();
     assert_eq!((answer.status_class, answer.status_detail), (0x03, 0x01));
     stage.device.gate.add_permits(1);
     stage.until("the old session has ended", |stage| stage.log().contains(&Happened::Lost(1)));
-    Initiator::session(stage.address, 1);
+    stage.session(1);
 }
 
 #[test]
 fn a_command_that_panics_fails_alone() {
     let stage = Stage::new(Limits::default());
-    let mut initiator = Initiator::session(stage.address, 1);
-    let (status, sense) = initiator.run(PANIC, 0);
-    assert_eq!(status, CHECK_CONDITION);
-    assert_eq!((sense[2] & 0x0f, sense[12], sense[13]), (0x04, 0x44, 0x00));
-    assert_eq!(initiator.run(TEST_UNIT_READY, 0).0, GOOD);
-    assert_eq!(Initiator::session(stage.address, 2).run(READ, 512).0, GOOD);
+    let mut initiator = stage.session(1);
+    let end = initiator.run(&PANIC, 0);
+    assert_eq!((end.status, end.condition()), (CHECK_CONDITION, (0x04, 0x44, 0x00)));
+    assert_eq!(initiator.run(&TEST_UNIT_READY, 0).status, GOOD);
+    assert_eq!(stage.session(2).run(&READ, 512).status, GOOD);
 }
 
 #[test]
@@ -287,16 +299,16 @@ fn a_peer_that_reads_nothing_costs_a_bounded_buffer_and_a_timer() {
         ..Limits::default()
     };
     let stage = Stage::with(limits, 8 << 20, Duration::from_secs(30));
-    let mut good = Initiator::session(stage.address, 1);
-    let mut slow = Initiator::session(stage.address, 2);
+    let mut good = stage.session(1);
+    let mut slow = stage.session(2);
     // 64 MiB of answers, of which the node holds no more than its share.
     for _ in 0..64 {
-        slow.command(READ, 1 << 20);
+        slow.command(&READ, 1 << 20);
     }
-    assert_eq!(good.run(READ, 1 << 20).0, GOOD);
+    assert_eq!(good.run(&READ, 1 << 20).status, GOOD);
     stage.until("the slow peer is gone", |stage| stage.log().contains(&Happened::Lost(2)));
     stage.until("its bytes are free", |stage| stage.node.budget.free() == 8 << 20);
-    assert_eq!(good.run(READ, 1 << 20).0, GOOD);
+    assert_eq!(good.run(&READ, 1 << 20).status, GOOD);
 }
 
 #[test]
@@ -304,16 +316,16 @@ fn peers_that_read_nothing_leave_room_for_others() {
     let limits = Limits { bytes_per_connection: 2 << 20, ..Limits::default() };
     let stage = Stage::with(limits, 8 << 20, Duration::from_secs(30));
     // Each asks for 16 MiB, and the node has 8.
-    let mut slow: Vec<_> = (2..=9).map(|isid| Initiator::session(stage.address, isid)).collect();
+    let mut slow: Vec<_> = (2..=9).map(|isid| stage.session(isid)).collect();
     for initiator in &mut slow {
         for _ in 0..64 {
-            initiator.command(READ, 256 << 10);
+            initiator.command(&READ, 256 << 10);
         }
     }
-    let mut good = Initiator::session(stage.address, 1);
+    let mut good = stage.session(1);
     let start = Instant::now();
     for _ in 0..20 {
-        assert_eq!(good.run(READ, 512 << 10).0, GOOD);
+        assert_eq!(good.run(&READ, 512 << 10).status, GOOD);
     }
     assert!(start.elapsed() < Duration::from_secs(10), "waited for {:?}", start.elapsed());
 }
@@ -324,11 +336,10 @@ fn reads_that_exceed_the_budget_take_turns() {
     let stage = Stage::with(limits, 2 << 20, Duration::from_secs(30));
     let threads: Vec<_> = (1..=4)
         .map(|isid| {
-            let address = stage.address;
+            let mut initiator = stage.session(isid);
             std::thread::spawn(move || {
-                let mut initiator = Initiator::session(address, isid);
-                let tags: Vec<_> = (0..16).map(|_| initiator.command(READ, 1 << 20)).collect();
-                tags.into_iter().all(|tag| initiator.status(tag).0 == GOOD)
+                let tags: Vec<_> = (0..16).map(|_| initiator.command(&READ, 1 << 20)).collect();
+                tags.into_iter().all(|tag| initiator.end(tag).status == GOOD)
             })
         })
         .collect();
@@ -341,9 +352,9 @@ fn reads_that_exceed_the_budget_take_turns() {
 fn what_waits_for_room_is_aborted_by_others() {
     const READS: usize = 32;
     let stage = Stage::new(Limits { bytes_per_connection: 1 << 20, ..Limits::default() });
-    let mut initiator = Initiator::session(stage.address, 1);
+    let mut initiator = stage.session(1);
     for _ in 0..READS {
-        initiator.command(READ, 1 << 20);
+        initiator.command(&READ, 1 << 20);
     }
     stage.until("its responses fill the line", |stage| stage.metric("glint_bytes_in_flight ") > Some(0.0));
     thread::sleep(Duration::from_millis(200));
@@ -370,8 +381,8 @@ fn what_waits_for_room_is_aborted_by_others() {
 #[test]
 fn nobody_waits_for_a_connection_that_has_ended_but_for_its_commands() {
     let stage = Stage::new(Limits::default());
-    let mut gone = Initiator::session(stage.address, 1);
-    gone.command(WAIT, 0);
+    let mut gone = stage.session(1);
+    gone.command(&WAIT, 0);
     stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
     drop(gone);
     stage.until("it ends", |stage| stage.log().contains(&Happened::Managed(1, TaskManagement::ITNexusReset)));
@@ -383,16 +394,16 @@ fn nobody_waits_for_a_connection_that_has_ended_but_for_its_commands() {
 #[test]
 fn a_cold_reset_ends_the_sessions_of_all_initiators() {
     let stage = Stage::new(Limits::default());
-    let mut own = Initiator::session(stage.address, 1);
-    let mut other = Initiator::session(stage.address, 2);
-    assert_eq!(other.run(TEST_UNIT_READY, 0).0, GOOD);
+    let mut own = stage.session(1);
+    let mut other = stage.session(2);
+    assert_eq!(other.run(&TEST_UNIT_READY, 0).status, GOOD);
     let mut reset = [0; 48];
     reset[0] = 0x42; // Task management, immediate
     reset[1] = 0x80 | 7;
     reset[19] = 9;
     reset[20..24].copy_from_slice(&[0xff; 4]);
     reset[27] = 1;
-    own.socket.write_all(&reset).unwrap();
+    own.send_bytes(&reset);
     assert!(matches!(own.receive(), Some(TargetPdu::TaskManagement(it)) if it.response == 0));
     own.expect_close();
     assert!(matches!(other.receive(), Some(TargetPdu::AsyncMessage(it)) if it.event == 3));
@@ -403,33 +414,29 @@ fn a_cold_reset_ends_the_sessions_of_all_initiators() {
 #[test]
 fn drain_asks_for_logout_and_answers_what_is_in_flight() {
     let stage = Stage::new(Limits::default());
-    let mut busy = Initiator::session(stage.address, 1);
-    let tag = busy.command(WAIT, 0);
-    let mut logging_in = Initiator::connect(stage.address);
+    let mut busy = stage.session(1);
+    let tag = busy.command(&WAIT, 0);
+    let mut logging_in = stage.connect(9);
     stage.until("it waits", |stage| stage.log().contains(&Happened::Waiting));
     let node = stage.node.clone();
     let drained = stage.runtime.spawn(async move { node.drain().await });
     logging_in.expect_close();
-    match busy.receive() {
-        Some(TargetPdu::AsyncMessage(message)) => assert_eq!(message.event, 1),
-        other => panic!("no logout request: {other:?}"),
-    }
+    assert_eq!(busy.message().event, 1);
     assert_eq!(
         stage.node.readiness().obstacles(),
         ["a volume is not open", "a portal is not bound", "draining"]
     );
     stage.device.gate.add_permits(1);
-    assert_eq!(busy.status(tag).0, GOOD);
-    busy.logout();
-    assert!(matches!(busy.receive(), Some(TargetPdu::Logout(_))));
+    assert_eq!(busy.end(tag).status, GOOD);
+    assert_eq!(busy.ask_for_logout(0, 0), 0);
     stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, drained).await }).unwrap().unwrap();
-    Initiator::connect(stage.address).expect_close();
+    stage.connect(9).expect_close();
 }
 
 #[test]
 fn cut_ends_sessions_whose_initiators_do_not_listen() {
     let stage = Stage::new(Limits::default());
-    let mut deaf = Initiator::session(stage.address, 1);
+    let mut deaf = stage.session(1);
     let cut = async { tokio::time::timeout(PATIENCE, stage.node.cut()).await };
     stage.runtime.block_on(cut).unwrap();
     deaf.expect_close();
@@ -439,11 +446,11 @@ fn cut_ends_sessions_whose_initiators_do_not_listen() {
 #[test]
 fn sessions_of_a_target_that_is_removed_are_ended() {
     let stage = Stage::new(Limits::default());
-    let mut initiator = Initiator::session(stage.address, 1);
+    let mut initiator = stage.session(1);
     let ended = stage.node.publish(Snapshot::empty());
     assert_eq!(ended.len(), 1);
     stage.runtime.block_on(async { tokio::time::timeout(PATIENCE, ended[0].cancelled()).await }).unwrap();
     initiator.expect_close();
-    let answer = Initiator::connect(stage.address).login(1);
+    let answer = stage.connect(1).login();
     assert_eq!((answer.status_class, answer.status_detail), (0x02, 0x03));
 }

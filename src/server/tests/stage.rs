@@ -16,6 +16,7 @@ use glint_target_core::scsi::command::{
 };
 use glint_target_core::scsi::sense::Status;
 use glint_target_core::session::connection::ConnectionConfig;
+use glint_testkit::initiator::{Initiator, Port};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
+const TARGET: &str = "iqn.2026-12.test:target";
 /// READ(10) is answered with as many zeros as there is room for.
 pub(super) const READ: [u8; 16] = [0x28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 /// Ends when the test lets it.
@@ -73,6 +75,7 @@ impl DeviceServer for ScriptedDevice {
             sense: Default::default(),
             sense_value: None,
             data_in,
+            data_in_beyond: 0,
             data_out_wanted: 0,
         })
     }
@@ -141,17 +144,14 @@ impl Stage {
             notices: Arc::default(),
         };
         let target = ServedTarget {
-            name: "iqn.2026-12.test:target".into(),
+            name: TARGET.into(),
             alias: None,
             access: Access::default(),
             whereabouts: Whereabouts::Here,
             auth: AuthPolicy::Open,
             device: Arc::new(ServedDevice {
                 server: device.clone(),
-                volumes: ArcSwap::from_pointee(vec![(
-                    0,
-                    Arc::new(node.metrics().volume("iqn.2026-12.test:target", 0)),
-                )]),
+                volumes: ArcSwap::from_pointee(vec![(0, Arc::new(node.metrics().volume(TARGET, 0)))]),
             }),
         };
         let group = PortalGroup {
@@ -161,6 +161,21 @@ impl Stage {
         node.publish(Snapshot::new(vec![Arc::new(target)], vec![group], AuthPolicy::Open));
         listeners.accept();
         Self { node, device, address, _listeners: listeners, runtime }
+    }
+
+    /// A connection of an initiator port that has not logged in.
+    pub(super) fn connect(&self, isid: u8) -> Initiator {
+        Initiator::connect(self.address, Port::new(TARGET, isid))
+    }
+
+    /// A session that is logged in.
+    pub(super) fn session(&self, isid: u8) -> Initiator {
+        Initiator::log_in(self.address, Port::new(TARGET, isid))
+    }
+
+    /// One with several connections, of CID 0, 1 and so on.
+    pub(super) fn session_of(&self, connections: u16) -> Vec<Initiator> {
+        Initiator::log_in_with(self.address, Port::new(TARGET, 1), connections)
     }
 
     pub(super) fn log(&self) -> Vec<Happened> {

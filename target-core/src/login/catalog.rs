@@ -102,7 +102,7 @@ pub struct TargetEntry {
     pub addresses: Vec<(String, u16)>,
     /// Who may log in.
     pub initiators: InitiatorList,
-    /// Whether the connection comes from a network that the target lets in; for others it does not exist.
+    /// Whether the connection comes from a network that the target lets in; to others it is not told, and refused.
     pub lets_in_network: bool,
     /// Whether it can be logged in to through the connection's portal group.
     pub served_here: bool,

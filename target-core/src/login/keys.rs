@@ -345,9 +345,13 @@ fn take_segment_length(draft: &mut Draft, value: &str) -> Result<(), LoginFailur
     Ok(())
 }
 
+/// The nearest to this that may be declared.
+pub(super) fn segment_length(length: u32) -> u32 {
+    length.clamp(*SEGMENT_LENGTHS.start(), *SEGMENT_LENGTHS.end())
+}
+
 fn tell_segment_length(telling: &Telling<'_>, draft: &mut Draft) -> Option<String> {
-    let length =
-        telling.offer.max_recv_data_segment_length.clamp(*SEGMENT_LENGTHS.start(), *SEGMENT_LENGTHS.end());
+    let length = segment_length(telling.offer.max_recv_data_segment_length);
     draft.parameters.target_max_recv_data_segment_length = length;
     Some(length.to_string())
 }

@@ -10,6 +10,7 @@ pub mod failure;
 mod keys;
 mod negotiation;
 pub mod parameters;
+mod security;
 pub mod stages;
 pub mod text;
 pub mod text_phase;

@@ -2,7 +2,7 @@
 
 use super::catalog::{Catalog, TargetEntry};
 use super::draft::Draft;
-use super::keys::{self, Rule, Sender};
+use super::keys::{self, MAX_RECV_DATA_SEGMENT_LENGTH, Rule, Sender};
 use super::parameters::Parameters;
 use super::text::{self, Incoming, Outgoing, TextError, Writer};
 use crate::pdu::fields::RESERVED_TAG;
@@ -62,6 +62,10 @@ pub struct TextPhase {
     /// The exchange that is under way.
     exchange: Option<Exchange>,
     last_tag: u32,
+    /// A MaxRecvDataSegmentLength of ours that the initiator does not know yet.
+    undeclared: Option<u32>,
+    /// The one that is in the answer under way.
+    declaring: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,10 +86,24 @@ impl TextPhase {
             outgoing: Outgoing::default(),
             exchange: None,
             last_tag: 0,
+            undeclared: None,
+            declaring: None,
         }
     }
 
-    /// Answers a request; may change `parameters` (MaxRecvDataSegmentLength of the initiator). A Reject ends the exchange.
+    /// The next text that the initiator says is to be answered with this MaxRecvDataSegmentLength; `parameters` are those that hold.
+    /// Whether that is news.
+    pub fn declare(&mut self, length: u32, parameters: &Parameters) -> bool {
+        let length = keys::segment_length(length);
+        let known = parameters.target_max_recv_data_segment_length;
+        if length == self.undeclared.unwrap_or(known) {
+            return false;
+        }
+        self.undeclared = (length != known || self.declaring.is_some()).then_some(length);
+        self.undeclared.is_some()
+    }
+
+    /// Answers a request; may change `parameters` (MaxRecvDataSegmentLength, of the initiator and of ours). A Reject ends the exchange.
     pub fn handle(
         &mut self,
         request: &TextRequest,
@@ -102,6 +120,7 @@ impl TextPhase {
         self.incoming = Incoming::default();
         self.outgoing = Outgoing::default();
         self.exchange = None;
+        self.declaring = None;
     }
 
     fn advance(
@@ -135,6 +154,10 @@ impl TextPhase {
         }
         let data = self.outgoing.take(limit);
         let continues = !self.outgoing.is_empty();
+        if !continues && let Some(length) = self.declaring.take() {
+            parameters.target_max_recv_data_segment_length = length;
+            self.undeclared.take_if(|undeclared| *undeclared == length);
+        }
         let is_final = request.is_final && !continues;
         let target_transfer_tag = if is_final { RESERVED_TAG } else { self.tag() };
         self.exchange = (!is_final)
@@ -162,7 +185,7 @@ impl TextPhase {
     }
 
     /// Answers a complete text.
-    fn answer(&self, text: &[u8], parameters: &mut Parameters) -> Result<Bytes, TextReject> {
+    fn answer(&mut self, text: &[u8], parameters: &mut Parameters) -> Result<Bytes, TextReject> {
         let pairs = text::parse(text)?;
         if pairs.len() > MAX_KEYS {
             return Err(TextReject::TooManyKeys);
@@ -172,6 +195,7 @@ impl TextPhase {
             return Err(TextReject::Repeated);
         }
         let mut answers = Writer::default();
+        let mut declaring = self.undeclared;
         let mut draft = Draft { parameters: parameters.clone(), ..Draft::default() };
         for (name, value) in pairs {
             let Some((_, key)) = keys::find(name) else {
@@ -188,8 +212,14 @@ impl TextPhase {
                 };
             if !accepted {
                 answers.push(name, "Reject");
+                // No key is said twice in one text: ours has to wait.
+                declaring.take_if(|_| name == MAX_RECV_DATA_SEGMENT_LENGTH);
             }
         }
+        if let Some(length) = declaring {
+            answers.push(MAX_RECV_DATA_SEGMENT_LENGTH, length);
+        }
+        self.declaring = declaring;
         *parameters = draft.parameters;
         Ok(answers.finish())
     }

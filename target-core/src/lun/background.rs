@@ -62,21 +62,37 @@ impl Background {
         F: Future<Output = ()> + Send + 'static,
     {
         let spawner = self.spawner.as_ref()?;
-        let job = Arc::new(Job::default());
-        {
+        let enlisted = {
             let mut inner = self.jobs.lock();
             if inner.closed || inner.running.len() >= MOST {
                 return None;
             }
-            inner.running.push(Arc::clone(&job));
-        }
-        let leaving = Leaving { jobs: Arc::clone(&self.jobs), job: Arc::clone(&job) };
+            self.enlist(&mut inner)
+        };
+        let job = Arc::clone(&enlisted.job);
         let work = work(Arc::clone(&job));
         spawner.spawn(Box::pin(async move {
-            let _leaving = leaving;
+            let _enlisted = enlisted;
             work.await;
         }));
         Some(job)
+    }
+
+    /// A job that a command does itself, for which there always is room. Where the unit is being closed it is asked to stop from the
+    /// beginning.
+    pub fn within_command(&self) -> Enlisted {
+        let mut inner = self.jobs.lock();
+        let enlisted = self.enlist(&mut inner);
+        if inner.closed {
+            enlisted.job.halt();
+        }
+        enlisted
+    }
+
+    fn enlist(&self, inner: &mut Inner) -> Enlisted {
+        let job = Arc::new(Job::default());
+        inner.running.push(Arc::clone(&job));
+        Enlisted { jobs: Arc::clone(&self.jobs), job }
     }
 
     /// Asks all jobs to stop at the next convenient point, and lets no other begin: the unit is being closed. See [`ended`](Self::ended).
@@ -111,13 +127,20 @@ impl Background {
     }
 }
 
-/// Takes a job off the list when its future ends or is dropped.
-struct Leaving {
+/// A job on the list, until this is dropped: when its future ends, or is dropped itself.
+pub struct Enlisted {
     jobs: Arc<Jobs>,
     job: Arc<Job>,
 }
 
-impl Drop for Leaving {
+impl Enlisted {
+    /// The job.
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+}
+
+impl Drop for Enlisted {
     fn drop(&mut self) {
         let waiters = {
             let mut inner = self.jobs.lock();

@@ -75,18 +75,19 @@ impl Condition {
 
     /// An operation begins, which `job` tells the progress of.
     pub fn begin(&self, state: State, job: Arc<Job>) {
-        self.replace_job(Some(job));
-        self.now.store(state as u8, Ordering::Release);
+        self.become_state(state, Some(job));
     }
 
     /// Nothing is under way any more.
     pub fn end(&self, state: State) {
-        self.now.store(state as u8, Ordering::Release);
-        self.replace_job(None);
+        self.become_state(state, None);
     }
 
-    fn replace_job(&self, job: Option<Arc<Job>>) {
-        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
+    /// Both change under the lock, so that who holds it sees a state with its own job.
+    fn become_state(&self, state: State, job: Option<Arc<Job>>) {
+        let mut current = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = job;
+        self.now.store(state as u8, Ordering::Release);
     }
 
     /// What a command of this rule has to end with; `medium` tells whether it needs the medium.
@@ -109,6 +110,7 @@ impl Condition {
 
     /// The sense data that tells the state, if there is anything to tell.
     pub fn sense(&self) -> Option<Sense> {
+        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
         let (key, code) = match self.get() {
             State::Usable => return None,
             State::Formatting => (SenseKey::NotReady, asc::NOT_READY_FORMAT_IN_PROGRESS),
@@ -119,7 +121,6 @@ impl Condition {
             }
         };
         let sense = Sense::new(key, code);
-        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match &*job {
             Some(job) => sense.pointing(SenseSpecific::Progress(job.progress())),
             None => sense,

@@ -36,11 +36,4 @@ impl Identity {
     pub fn naa(&self) -> [u8; 8] {
         (0x3 << 60 | self.naa & (u64::MAX >> 4)).to_be_bytes()
     }
-
-    /// An EUI-64 of the same origin, marked as locally administered (IEEE 802c: the second bit of the first byte).
-    pub fn eui64(&self) -> [u8; 8] {
-        let mut eui = self.naa.rotate_left(12).to_be_bytes();
-        eui[0] = eui[0] & 0xfc | 0x02;
-        eui
-    }
 }

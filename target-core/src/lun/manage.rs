@@ -218,3 +218,7 @@ pub fn lose_nexus<D: BlockDevice>(unit: &LogicalUnit<D>, nexus: NexusId) {
 #[cfg(test)]
 #[path = "manage_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "manage_transport_tests.rs"]
+mod transport_tests;

@@ -56,3 +56,26 @@ pub trait UnitMemory: Send + Sync + 'static {
     /// failure either the old or the new ones are there, whole.
     fn keep(&self, document: Document, contents: Bytes) -> Remembering<'_, ()>;
 }
+
+/// Why a document could not be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotKept {
+    /// What happened.
+    pub error: MemoryError,
+    /// The old contents could not be put back either: nobody knows which are there.
+    pub in_doubt: bool,
+}
+
+/// Replaces a document. Where that fails the old contents are put back, for the next start must not find what was refused.
+pub async fn replace(
+    memory: &dyn UnitMemory,
+    document: Document,
+    new: Bytes,
+    old: impl FnOnce() -> Bytes,
+) -> Result<(), NotKept> {
+    let Err(error) = memory.keep(document, new).await else { return Ok(()) };
+    let old = old();
+    let is_back = memory.keep(document, old.clone()).await.is_ok()
+        || memory.recall(document).await.is_ok_and(|found| found.unwrap_or_default() == old);
+    Err(NotKept { error, in_doubt: !is_back })
+}

@@ -11,6 +11,7 @@ pub mod condition;
 pub mod copy;
 pub mod identifying;
 pub mod identity;
+pub mod lanes;
 pub(crate) mod manage;
 pub mod medium;
 pub mod memory;

@@ -64,6 +64,17 @@ fn report_luns_lists_and_takes_back_the_attention() {
 }
 
 #[test]
+fn request_sense_tells_it_for_all_units_as_well() {
+    let bench = Bench::new();
+    bench.target.add_unit(300, unit());
+    at(&bench, LunAddress::from_number(300), &TUR);
+    bench.target.add_unit(301, unit());
+    let sense = at(&bench, LunAddress::from_number(300), &[0x03, 0, 0, 0, 18, 0]).data_in.to_bytes();
+    assert_eq!((sense[2], sense[12], sense[13]), (6, 0x3f, 0x0e));
+    bench.good(&TUR, &[]);
+}
+
+#[test]
 fn a_list_that_is_refused_takes_nothing_back() {
     let bench = Bench::new();
     bench.target.add_unit(300, unit());

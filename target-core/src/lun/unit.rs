@@ -4,12 +4,14 @@ use super::alua::{AccessCell, AccessState, Change};
 use super::attention::Attentions;
 use super::background::{Background, Spawner};
 use super::buffers::Buffers;
+use super::claim::Claim;
 use super::clock::{DeviceClock, HostClock};
 use super::condition::Condition;
 use super::copy::operations::Operations;
 use super::copy::watch::Watches;
 use super::identifying::Identifying;
 use super::identity::Identity;
+use super::lanes::Lanes;
 use super::medium::Medium;
 use super::memory::{Document, MemoryError, UnitMemory};
 use super::priorities::Priorities;
@@ -51,6 +53,7 @@ pub struct LogicalUnit<D> {
     reservations: Reservations,
     modes: ModeCell,
     buffers: Buffers,
+    lanes: Lanes,
     clock: DeviceClock,
     identifying: Identifying,
     priorities: Priorities,
@@ -78,6 +81,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             reservations: Reservations::default(),
             modes,
             buffers: Buffers::default(),
+            lanes: Lanes::default(),
             clock: DeviceClock::default(),
             identifying: Identifying::default(),
             priorities: Priorities::default(),
@@ -200,6 +204,11 @@ impl<D: BlockDevice> LogicalUnit<D> {
         &self.buffers
     }
 
+    /// Lanes for large reads that no transport counts.
+    pub fn lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
     /// The time.
     pub fn clock(&self) -> &DeviceClock {
         &self.clock
@@ -254,8 +263,9 @@ impl<D: BlockDevice> LogicalUnit<D> {
         }
     }
 
-    /// The size of the device has changed: tells every nexus.
+    /// The size of the device has changed: tells every nexus. Blocks that were cut off are not what they were when they come back.
     pub fn capacity_changed(&self) {
+        self.watches.touch(&Claim::Exclusive(self.capacity()..u64::MAX));
         self.attentions.raise(asc::CAPACITY_DATA_HAS_CHANGED);
     }
 

@@ -78,6 +78,11 @@ impl FrameDecoder {
         self.max_data_segment_length = length;
     }
 
+    /// Takes data segments of this length too from the next PDU on.
+    pub fn raise_max_data_segment_length(&mut self, length: u32) {
+        self.max_data_segment_length = self.max_data_segment_length.max(length);
+    }
+
     /// Bytes that the PDU in progress lacks at the least when so many are buffered and `decode` has given `None`: 1 or more,
     /// so that a reader can make room for the rest of a data segment at once.
     pub fn missing(&self, buffered: usize) -> usize {

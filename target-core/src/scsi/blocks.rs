@@ -5,14 +5,15 @@ use super::device_fault::{on_read, on_write};
 use super::effort::Effort;
 use super::sense::{Fault, Sense, SenseKey};
 use crate::device::{BlockDevice, DeviceError};
+use crate::lun::lanes::SMALL;
 use crate::payload::Payload;
 use bytes::Bytes;
 use std::ops::Range;
 
 /// Bytes that are zeroed or given back between two looks at the abort flag.
 const ZERO_STEP: u64 = 64 << 20;
-/// Bytes that are in memory at a time for a command that neither sends nor takes them: a repeated pattern, what is read to be compared.
-/// The transport knows nothing of them, so that its budget does not cover them.
+/// Bytes that go to or come from the device at a time for a command that neither sends nor takes them: a repeated pattern, what is read to
+/// be compared. The transport knows nothing of them, so that its budget does not cover them; see [`lanes`](crate::lun::lanes).
 const MEMORY_STEP: u64 = 1 << 20;
 
 /// The pieces of at most `step` bytes that make up a range.
@@ -66,6 +67,7 @@ pub async fn probe<D: BlockDevice>(effort: &impl Effort<D>, bytes: Range<u64>) -
     let start = bytes.start;
     for step in steps(bytes, memory_step(effort)) {
         pause_between(effort, start, &step).await?;
+        let _lane = effort.unit().lanes().enter(step.end - step.start).await;
         read_step(effort, &step).await?;
     }
     Ok(())
@@ -98,6 +100,7 @@ pub async fn compare_repeated<D: BlockDevice>(
     let start = bytes.start;
     for step in steps(bytes, memory_step(effort)) {
         pause_between(effort, start, &step).await?;
+        let _lane = effort.unit().lanes().enter(step.end - step.start).await;
         let stored = read_step(effort, &step).await?;
         let mut offset = (step.start - start) as usize;
         for own in stored.chunks(block.len().max(1)) {
@@ -182,12 +185,16 @@ pub async fn write_repeated<D: BlockDevice>(
     block: &[u8],
 ) -> Result<(), Fault> {
     let block_size = block.len().max(1) as u64;
-    let step = memory_step(effort).min(bytes.end - bytes.start);
-    let pattern = Bytes::from(block.repeat((step / block_size).max(1) as usize));
+    let length = SMALL.min(bytes.end - bytes.start);
+    let pattern = Bytes::from(block.repeat((length / block_size).max(1) as usize));
     let start = bytes.start;
-    for step in steps(bytes, pattern.len() as u64) {
+    for step in steps(bytes, memory_step(effort)) {
         pause_between(effort, start, &step).await?;
-        let piece = Payload::from(pattern.slice(..(step.end - step.start) as usize));
+        // The same memory over and over.
+        let mut piece = Payload::new();
+        for part in steps(step.clone(), pattern.len() as u64) {
+            piece.push(pattern.slice(..(part.end - part.start) as usize));
+        }
         let fua = effort.unit().writes_through();
         effort.unit().device().write(step.start, &piece, fua).await.map_err(on_write)?;
     }

@@ -87,7 +87,8 @@ pub struct Command {
     pub cdb: Cdb,
     /// All the data that the initiator sent for it. May be shorter or longer than the CDB asks for.
     pub data_out: Payload,
-    /// Room in bytes that the initiator has for data-in; a reply that is longer is cut by the transport and told as overflow.
+    /// Room in bytes that the initiator has for data-in. More than that is not fetched where it can be helped, for nobody has counted on
+    /// the memory; what there would have been is told as overflow.
     pub data_in_room: u32,
 }
 
@@ -100,8 +101,10 @@ pub struct Response {
     pub sense: SmallVec<[u8; 32]>,
     /// The sense before it took its format: for metrics and logs.
     pub sense_value: Option<Sense>,
-    /// Data-in, whole, not cut to the initiator's room. May be present with CHECK CONDITION.
+    /// Data-in, at least as much as the initiator has room for. May be present with CHECK CONDITION.
     pub data_in: Payload,
+    /// Bytes of data-in beyond that, for which there was no room.
+    pub data_in_beyond: u64,
     /// Bytes of data-out that the command as decoded takes: the transport derives the residual from it.
     pub data_out_wanted: u64,
 }
@@ -114,6 +117,7 @@ impl Response {
             sense: SmallVec::new(),
             sense_value: None,
             data_in: Payload::new(),
+            data_in_beyond: 0,
             data_out_wanted: 0,
         }
     }

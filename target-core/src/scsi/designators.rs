@@ -21,7 +21,6 @@ const ISCSI: u8 = 0x50;
 
 /// DESIGNATOR TYPE (SPC-5 table 609).
 const T10_VENDOR_ID: u8 = 1;
-const EUI_64: u8 = 2;
 const NAA: u8 = 3;
 const RELATIVE_TARGET_PORT: u8 = 4;
 const PORT_GROUP: u8 = 5;
@@ -31,8 +30,8 @@ const SCSI_NAME: u8 = 8;
 pub fn device_identification<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
     let identity = &request.unit.config().identity;
     let mut body = Vec::with_capacity(256);
+    // One binary name, no EUI-64 beside it: of two, udev takes one for the WWID and multipathd the other.
     push(&mut body, BINARY, UNIT | NAA, &identity.naa());
-    push(&mut body, BINARY, UNIT | EUI_64, &identity.eui64());
     push(&mut body, ASCII, UNIT | T10_VENDOR_ID, &t10_vendor_id(identity));
     let naa = identity.naa().iter().map(|byte| format!("{byte:02X}")).collect::<String>();
     push(&mut body, UTF_8, UNIT | SCSI_NAME, &name(&format!("naa.{naa}")));
@@ -61,7 +60,6 @@ pub fn identifies<D: BlockDevice>(
     let identity = &unit.config().identity;
     match (code_set, designator_type) {
         (BINARY, NAA) => designator == identity.naa(),
-        (BINARY, EUI_64) => designator == identity.eui64(),
         (ASCII, T10_VENDOR_ID) => designator == t10_vendor_id(identity),
         _ => false,
     }

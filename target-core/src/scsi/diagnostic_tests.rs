@@ -90,6 +90,17 @@ fn a_self_test_can_be_stopped() {
     assert!(matches!(finish(test), Outcome::Aborted));
     finish(abort);
     assert_eq!(results::<1>(&bench)[0][0], 0x22);
+
+    // A reset ends it as well.
+    let mut test = pin!(bench.target.execute(&bench.nexus, Bench::command(&self_test(2), &[])));
+    assert!(poll(test.as_mut()).is_pending());
+    let reset = TaskManagement::LogicalUnitReset { lun: LunAddress([0; 8]) };
+    let mut reset = pin!(bench.target.manage(&bench.nexus, reset));
+    assert!(poll(reset.as_mut()).is_pending());
+    assert!(matches!(finish(test), Outcome::Aborted));
+    finish(reset);
+    bench.run(&[0; 6], &[]); // the unit attention
+    assert_eq!(results::<1>(&bench)[0][0], 0x42);
 }
 
 #[test]

@@ -89,11 +89,11 @@ async fn serve<D: BlockDevice>(
         Handler::Later(handler) => handler(&request).await,
     };
     count(&request, &result);
-    let mut reply = result?;
-    if let Data::In(field) = row.data {
-        reply.data_in.truncate(usize::try_from(field.read(cdb)).unwrap_or(usize::MAX));
-    }
-    Ok(reply)
+    let reply = result?;
+    Ok(match row.data {
+        Data::In(field) => reply.cut(field.read(cdb), command.data_in_room),
+        _ => reply,
+    })
 }
 
 /// Counts a command that has to do with blocks.
@@ -123,7 +123,11 @@ fn clear_told_inventory<D: BlockDevice>(target: &TargetDevice<D>, nexus: NexusId
 /// The response to a command.
 pub fn respond(result: Result<Reply, Fault>, format: SenseFormat, data_out_wanted: u64) -> Response {
     match result {
-        Ok(reply) => Response { data_in: reply.data_in, ..plain(Status::Good, data_out_wanted) },
+        Ok(reply) => Response {
+            data_in: reply.data_in,
+            data_in_beyond: reply.beyond,
+            ..plain(Status::Good, data_out_wanted)
+        },
         Err(Fault::Status(status)) => plain(status, data_out_wanted),
         Err(Fault::Check(sense)) => Response {
             sense: render(&sense, format),

@@ -6,7 +6,7 @@ use super::row::BoxFuture;
 use super::sense::{Fault, Sense, SenseKey};
 use crate::device::BlockDevice;
 use crate::lun::identifying::{KINDS, Kind, encode};
-use crate::lun::memory::Document;
+use crate::lun::memory::{Document, replace};
 use bytes::Bytes;
 
 /// IDENTIFYING INFORMATION TYPE, in the upper seven bits of this byte of the CDB.
@@ -54,7 +54,9 @@ pub fn set_identifying_information<'a, D: BlockDevice>(
             information.get_mut(at).is_some_and(|own| std::mem::replace(own, given.clone()) != given);
         if changes {
             if let Some(memory) = unit.memory() {
-                let kept = memory.keep(Document::IdentifyingInformation, encode(&information)).await;
+                let old = || encode(&unit.identifying().get());
+                let kept =
+                    replace(&**memory, Document::IdentifyingInformation, encode(&information), old).await;
                 kept.map_err(|_| Sense::new(SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE))?;
             }
             unit.identifying().set(information);

@@ -93,4 +93,9 @@ fn what_cannot_be_kept_is_not_taken_over() {
     *memory.error.lock().unwrap() = Some(MemoryError::Store("no space".into()));
     assert_eq!(set(&bench, 0, b"abc"), Some((SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE)));
     assert_eq!(report(&bench, 0), [0; 4]);
+    // Nor is it found by the next start.
+    *memory.error.lock().unwrap() = None;
+    *memory.slips.lock().unwrap() = 1;
+    assert_eq!(set(&bench, 0, b"abc"), Some((SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE)));
+    assert!(memory.document(Document::IdentifyingInformation).is_empty());
 }

@@ -60,8 +60,6 @@ fn device_identification() {
     let mut want = vec![0, 0x83, 0, 0];
     want.extend_from_slice(&[0x01, 0x03, 0, 8]);
     want.extend_from_slice(&naa);
-    want.extend_from_slice(&[0x01, 0x02, 0, 8]);
-    want.extend_from_slice(&[0x8a, 0x87, 0x7f, 0x0d, 0x40, 0x41, 0xe8, 0x4d]);
     want.extend_from_slice(&[0x02, 0x01, 0, 18]);
     want.extend_from_slice(b"GLINT   0123456789");
     want.extend_from_slice(&[0x03, 0x08, 0, 24]);

@@ -6,6 +6,9 @@ use crate::lun::unit::LogicalUnit;
 /// MAXIMUM COMPARE AND WRITE LENGTH: all that the CDB can express.
 pub const COMPARE_AND_WRITE_BLOCKS: u8 = u8::MAX;
 
+/// Most bytes of an OPTIMAL TRANSFER LENGTH: what libgfapi pools buffers for.
+pub const OPTIMAL_TRANSFER: u64 = 1 << 20;
+
 /// MAXIMUM UNMAP LBA COUNT, for all descriptors of a command together.
 pub const UNMAP_BLOCKS: u32 = 1 << 20;
 

@@ -28,6 +28,11 @@ impl LunAddress {
         Self([method | (high & 0x3f), low, 0, 0, 0, 0, 0, 0])
     }
 
+    /// Whether both name the same unit, be it one of ours or not.
+    pub fn names_same(self, other: Self) -> bool {
+        self == other || (self.kind() == other.kind() && self.kind() != LunKind::Unknown)
+    }
+
     /// Tells what it names. Both peripheral and flat addressing are taken for any number below 256.
     pub fn kind(self) -> LunKind {
         let [b0, b1, rest @ ..] = self.0;

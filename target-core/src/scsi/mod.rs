@@ -87,6 +87,12 @@ mod mode_tests;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
+mod parameter_list_tests;
+#[cfg(test)]
+mod persistent_memory_tests;
+#[cfg(test)]
 mod persistent_tests;
+#[cfg(test)]
+mod provisioning_tests;
 #[cfg(test)]
 mod reservation_class_tests;

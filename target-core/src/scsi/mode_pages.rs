@@ -12,7 +12,7 @@ pub struct ModePage {
     pub subpage: u8,
     /// Its parameters: the bytes after PAGE LENGTH.
     render: fn(&ModeValues) -> Vec<u8>,
-    /// Takes over the parameters that can be changed. The error is the offset of a byte whose value makes no sense.
+    /// Takes over the parameters that can be changed. The error is the offset among them of a byte whose value makes no sense.
     absorb: fn(&mut ModeValues, Fields<'_>) -> Result<(), usize>,
 }
 
@@ -157,8 +157,8 @@ impl ModePage {
         page
     }
 
-    /// Takes over parameters. The error is the offset of a byte at fault: one that differs from what is in force though it cannot be
-    /// changed (SPC-5 6.14), one whose value makes no sense, or the length.
+    /// Takes over parameters. The error is the offset in the page of a byte at fault: PAGE LENGTH, a byte that differs from what is in
+    /// force though it cannot be changed (SPC-5 6.14), or one whose value makes no sense.
     pub fn absorb(
         &self,
         values: &mut ModeValues,
@@ -167,15 +167,20 @@ impl ModePage {
     ) -> Result<(), usize> {
         let now = (self.render)(values);
         let mask = self.mask(volatile_cache);
+        let (length_at, header) = match self.subpage {
+            0 => (1, 2),
+            _ => (2, 4),
+        };
         if parameters.len() != now.len() {
-            return Err(0);
+            return Err(length_at);
         }
         let fault =
             parameters.iter().zip(&now).zip(&mask).position(|((new, now), mask)| (new ^ now) & !mask != 0);
-        match fault {
+        let absorbed = match fault {
             Some(at) => Err(at),
             None => (self.absorb)(values, Fields(parameters)),
-        }
+        };
+        absorbed.map_err(|at| header + at)
     }
 
     /// Takes over of saved parameters what can be changed, and leaves all else as it is: what they were saved by may have known other
@@ -193,12 +198,10 @@ impl ModePage {
     }
 }
 
-/// One mode page of a list: where its header begins and ends, and its parameters.
+/// One mode page of a list: where it begins, and its parameters.
 pub struct Found<'a> {
     /// Offset of the header.
     pub at: usize,
-    /// Offset of the parameters.
-    pub parameters_at: usize,
     /// The page, or none of this code.
     pub page: Option<&'static ModePage>,
     /// What comes after PAGE LENGTH.
@@ -219,7 +222,7 @@ pub fn cut(list: &[u8], mut at: usize) -> impl Iterator<Item = Result<Found<'_>,
             return Some(Err(()));
         };
         let page = PAGES.iter().find(|page| page.code == code && page.subpage == subpage);
-        let found = Found { at, parameters_at: at + header, page, parameters };
+        let found = Found { at, page, parameters };
         at += header + length;
         Some(Ok(found))
     })

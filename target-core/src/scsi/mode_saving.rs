@@ -6,14 +6,15 @@ use super::mode_pages::{self, PAGES};
 use super::mode_values::ModeValues;
 use super::sense::{Sense, SenseKey};
 use crate::device::BlockDevice;
-use crate::lun::memory::{Document, MemoryError};
+use crate::lun::memory::{Document, MemoryError, replace};
 use crate::lun::unit::LogicalUnit;
 use bytes::Bytes;
 
 /// Saves parameters: they come back after a reset and a restart.
 pub async fn save<D: BlockDevice>(unit: &LogicalUnit<D>, values: ModeValues) -> Result<(), Sense> {
     if let Some(memory) = unit.memory() {
-        let kept = memory.keep(Document::ModeParameters, encode(&values)).await;
+        let old = || encode(&unit.modes().saved());
+        let kept = replace(&**memory, Document::ModeParameters, encode(&values), old).await;
         kept.map_err(|_| Sense::new(SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE))?;
     }
     unit.modes().save(values);

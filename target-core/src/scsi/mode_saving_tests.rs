@@ -68,6 +68,12 @@ fn what_cannot_be_kept_is_not_taken_over() {
     let failed = Some((SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE));
     assert_eq!(select(&bench, 1, &TAS), failed);
     assert_eq!((control(&bench, 0)[5], control(&bench, 3)[5]), (0x40, 0x40));
+    // Nor is it found by the next start.
+    *memory.error.lock().unwrap() = None;
+    *memory.slips.lock().unwrap() = 1;
+    assert_eq!(select(&bench, 1, &TAS), failed);
+    let next = Bench::remembering(config(512), RamDevice::new(1 << 20), memory);
+    assert_eq!((control(&bench, 0)[5], control(&next, 0)[5]), (0x40, 0x40));
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn parse_pages<D: BlockDevice>(unit: &LogicalUnit<D>, list: &[u8], at: usize) ->
         let found = found.map_err(|()| Sense::illegal(asc::PARAMETER_LIST_LENGTH_ERROR))?;
         let page = found.page.ok_or(Sense::invalid_field_in_parameters(found.at as u16))?;
         page.absorb(&mut values, found.parameters, volatile_cache)
-            .map_err(|fault| Sense::invalid_field_in_parameters((found.parameters_at + fault) as u16))?;
+            .map_err(|fault| Sense::invalid_field_in_parameters((found.at + fault) as u16))?;
     }
     Ok(values)
 }

@@ -198,7 +198,9 @@ fn what_cannot_be_changed_is_refused_and_nothing_is_taken_over() {
     assert!(!bench.unit.modes().get().swp);
     assert_eq!(list_refused(&[0x05, 0]), [0x80, 0, 4]);
     assert_eq!(list_refused(&[0x4a, 2, 0, 0]), [0x80, 0, 4]);
-    assert_eq!(list_refused(&[0x0a, 1, 0]), [0x80, 0, 6]);
+    // PAGE LENGTH of a page, and of a subpage.
+    assert_eq!(list_refused(&[0x0a, 1, 0]), [0x80, 0, 4 + 1]);
+    assert_eq!(list_refused(&[&CONTROL[..], &[0x4a, 1, 0, 1, 0]].concat()), [0x80, 0, 4 + 12 + 2]);
 }
 
 #[test]

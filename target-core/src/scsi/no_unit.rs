@@ -48,11 +48,10 @@ const COMMANDS: &[Own] = &[
 
 /// Answers a command.
 pub fn answer<D: BlockDevice>(command: &Command, place: &Place<'_>) -> Response {
-    let result = serve::<D>(command, place).map(Reply::data);
-    respond(result.map_err(Fault::Check), SenseFormat::Fixed, 0)
+    respond(serve::<D>(command, place).map_err(Fault::Check), SenseFormat::Fixed, 0)
 }
 
-fn serve<D: BlockDevice>(command: &Command, place: &Place<'_>) -> Result<Vec<u8>, Sense> {
+fn serve<D: BlockDevice>(command: &Command, place: &Place<'_>) -> Result<Reply, Sense> {
     let cdb = Fields(command.cdb.as_slice());
     let known = place.kind == LunKind::ReportLuns;
     let own = COMMANDS.iter().find(|own| cdb.0.first() == Some(&own.opcode) && (known || own.anywhere));
@@ -65,11 +64,11 @@ fn serve<D: BlockDevice>(command: &Command, place: &Place<'_>) -> Result<Vec<u8>
     let row = Table::<D>::rows().find(|row| row.opcode == own.opcode);
     let row = row.ok_or(Sense::illegal(asc::INVALID_COMMAND_OPERATION_CODE))?;
     gates::form(row, cdb)?;
-    let mut data = (own.answer)(cdb, place)?;
-    if let Data::In(field) = row.data {
-        data.truncate(usize::try_from(field.read(cdb)).unwrap_or(usize::MAX));
-    }
-    Ok(data)
+    let reply = Reply::data((own.answer)(cdb, place)?);
+    Ok(match row.data {
+        Data::In(field) => reply.cut(field.read(cdb), command.data_in_room),
+        _ => reply,
+    })
 }
 
 fn sense(cdb: Fields<'_>, place: &Place<'_>) -> Result<Vec<u8>, Sense> {

@@ -11,13 +11,10 @@ use super::{asc, blocks, sanitize};
 use crate::device::BlockDevice;
 use crate::lun::background::Job;
 use crate::lun::condition::State;
-use crate::lun::memory::{Document, MemoryError};
+use crate::lun::memory::{Document, MemoryError, replace};
 use crate::lun::unit::LogicalUnit;
 use bytes::Bytes;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
 
 /// Bytes between two updates of the progress.
 const STEP: u64 = 64 << 20;
@@ -53,7 +50,7 @@ pub async fn begin<D: BlockDevice>(
     let unit = request.unit;
     let state = overhaul.state;
     let record = record(state, &request.command.cdb, parameters);
-    remember(unit, record.clone()).await?;
+    announce(unit, record.clone(), state.failed(overhaul.restricted)).await?;
     let outcome = Arc::new(OnceLock::new());
     let work = |job: Arc<Job>| {
         // Before anything else is let in.
@@ -63,11 +60,11 @@ pub async fn begin<D: BlockDevice>(
     let job = match unit.background().start(work) {
         Some(job) => job,
         None => {
-            let job = Arc::new(Job::default());
-            let work = work(Arc::clone(&job));
+            let enlisted = unit.background().within_command();
+            let work = work(Arc::clone(enlisted.job()));
             request.task.relinquish();
             work.await;
-            job
+            Arc::clone(enlisted.job())
         }
     };
     // Others are told of the work now, instead of having to wait for it.
@@ -75,14 +72,7 @@ pub async fn begin<D: BlockDevice>(
     if immed {
         return Ok(Reply::good());
     }
-    let mut ended = pin!(unit.background().job_ended(&job));
-    let mut aborted = pin!(request.task.aborted());
-    poll_fn(|context| match ended.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => aborted.as_mut().poll(context),
-    })
-    .await;
-    request.go_on()?;
+    request.wait_for(unit.background().job_ended(&job)).await?;
     match outcome.get() {
         Some(Ok(())) => Ok(Reply::good()),
         Some(Err(_)) | None => Err(failure(state).into()),
@@ -194,13 +184,50 @@ fn parse(record: &[u8]) -> Option<(State, &[u8], &[u8])> {
     Some((State::from_number(*state)?, cdb, parameters))
 }
 
+/// Remembers what is about to begin. Where that fails, all is as it was before; unless it cannot be told which of the two the next start
+/// will find: then the medium counts as failed, for that start may well erase what is written until then.
+async fn announce<D: BlockDevice>(unit: &LogicalUnit<D>, record: Bytes, failed: State) -> Result<(), Fault> {
+    let Some(memory) = unit.memory() else { return Ok(()) };
+    let before = recalled(unit).await.map_err(not_remembered)?;
+    // Also when this is dropped half-way.
+    let mut doubt = Doubt { unit, behind: Some(failed) };
+    let kept = replace(&**memory, Document::MediumCondition, record, || before).await;
+    if !kept.as_ref().is_err_and(|failure| failure.in_doubt) {
+        doubt.behind = None;
+    }
+    kept.map_err(|failure| not_remembered(failure.error))
+}
+
+/// Puts the medium into a state, if any, when nobody knows what is remembered.
+struct Doubt<'a, D: BlockDevice> {
+    unit: &'a LogicalUnit<D>,
+    behind: Option<State>,
+}
+
+impl<D: BlockDevice> Drop for Doubt<'_, D> {
+    fn drop(&mut self) {
+        if let Some(state) = self.behind {
+            self.unit.condition().end(state);
+        }
+    }
+}
+
+fn not_remembered(_: MemoryError) -> Fault {
+    Sense::new(SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE).into()
+}
+
 async fn remember<D: BlockDevice>(unit: &LogicalUnit<D>, record: Bytes) -> Result<(), Fault> {
     match unit.memory() {
-        Some(memory) => memory
-            .keep(Document::MediumCondition, record)
-            .await
-            .map_err(|_| Sense::new(SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE).into()),
+        Some(memory) => memory.keep(Document::MediumCondition, record).await.map_err(not_remembered),
         None => Ok(()),
+    }
+}
+
+/// What is remembered; empty where that is nothing.
+async fn recalled<D: BlockDevice>(unit: &LogicalUnit<D>) -> Result<Bytes, MemoryError> {
+    match unit.memory() {
+        Some(memory) => Ok(memory.recall(Document::MediumCondition).await?.unwrap_or_default()),
+        None => Ok(Bytes::new()),
     }
 }
 
@@ -213,10 +240,9 @@ pub async fn forget<D: BlockDevice>(unit: &LogicalUnit<D>) -> Result<(), Fault> 
 
 /// Takes up what a unit remembers, before it is served.
 pub async fn recall<D: BlockDevice>(unit: &Arc<LogicalUnit<D>>) -> Result<(), MemoryError> {
-    let Some(memory) = unit.memory() else { return Ok(()) };
-    match memory.recall(Document::MediumCondition).await? {
-        Some(record) if !record.is_empty() => resume(unit, &record),
-        _ => {}
+    let record = recalled(unit).await?;
+    if !record.is_empty() {
+        resume(unit, &record);
     }
     Ok(())
 }

@@ -3,23 +3,22 @@
 
 use super::asc;
 use super::command::{Command, DeviceServer, Nexus, Outcome, TaskTag};
-use super::sense::{Asc, SenseKey, SenseSpecific, Status};
+use super::persistent_memory_tests::with_memory;
+use super::sense::{SenseKey, SenseSpecific, Status};
 use super::transport_id::encode;
-use crate::lun::memory::{Document, MemoryError};
 use crate::lun::reservations::registrant::InitiatorPort;
 use crate::lun::reservations::state::MOST_REGISTRATIONS;
-use crate::lun::unit::LogicalUnit;
-use crate::testing::{Bench, RamDevice, RamMemory, config, finish, nexus, poll, sense_of};
+use crate::testing::{Bench, RamDevice, config, finish, nexus, poll, sense_of};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
 const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 const WRITE: [u8; 10] = [0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];
-const EXCLUSIVE: u8 = 3;
+pub(super) const EXCLUSIVE: u8 = 3;
 
 /// CDB and basic parameter list of PERSISTENT RESERVE OUT.
-fn out(action: u8, kind: u8, key: u64, second_key: u64, flags: u8) -> ([u8; 10], Vec<u8>) {
+pub(super) fn out(action: u8, kind: u8, key: u64, second_key: u64, flags: u8) -> ([u8; 10], Vec<u8>) {
     let mut list = [key.to_be_bytes(), second_key.to_be_bytes()].concat();
     list.extend_from_slice(&[0, 0, 0, 0, flags, 0, 0, 0]);
     (cdb(action, kind, list.len()), list)
@@ -30,7 +29,7 @@ fn cdb(action: u8, kind: u8, length: usize) -> [u8; 10] {
     [0x5f, action, kind, 0, 0, a, b, c, d, 0]
 }
 
-fn run(bench: &Bench, nexus: &Arc<Nexus>, (cdb, list): ([u8; 10], Vec<u8>)) -> Status {
+pub(super) fn run(bench: &Bench, nexus: &Arc<Nexus>, (cdb, list): ([u8; 10], Vec<u8>)) -> Status {
     bench.run_as(nexus, &cdb, &list).status
 }
 
@@ -46,16 +45,6 @@ fn two() -> (Bench, Arc<Nexus>) {
     assert_eq!(run(&bench, &bench.nexus, out(0, 0, 0, 1, 0)), Status::Good);
     assert_eq!(run(&bench, &other, out(0, 0, 0, 2, 0)), Status::Good);
     (bench, other)
-}
-
-fn with_memory() -> (Bench, Arc<RamMemory>) {
-    let mut bench = Bench::new();
-    let memory = Arc::new(RamMemory::default());
-    let unit = LogicalUnit::new(config(512), RamDevice::new(1 << 20)).with_memory(memory.clone());
-    bench.unit = Arc::new(unit);
-    bench.target.add_unit(0, bench.unit.clone());
-    bench.fails(&[0; 6], &[], SenseKey::UnitAttention, Asc(0x29, 0));
-    (bench, memory)
 }
 
 #[test]
@@ -357,30 +346,6 @@ fn what_an_abort_meets_waiting_has_no_effect() {
         bench.unit.reservations().state().registrations().map(|(_, key)| key).collect::<Vec<_>>(),
         [1]
     );
-}
-
-#[test]
-fn nothing_is_written_that_need_not_be() {
-    let (bench, memory) = with_memory();
-    *memory.error.lock().unwrap() = Some(MemoryError::Store("told to fail".into()));
-    // Neither of these has to outlive the process.
-    assert_eq!(run(&bench, &bench.nexus, out(0, 0, 0, 1, 0)), Status::Good);
-    assert_eq!(run(&bench, &bench.nexus, out(1, 1, 1, 0, 0)), Status::Good);
-    let (cdb, list) = out(0, 0, 1, 2, 1);
-    bench.fails(&cdb, &list, SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE);
-    assert_eq!(bench.unit.reservations().state().reservation_key(), 1, "the old key");
-    *memory.error.lock().unwrap() = None;
-    assert_eq!(run(&bench, &bench.nexus, (cdb, list)), Status::Good);
-    let kept = memory.documents.lock().unwrap().get(&Document::Reservations).cloned().unwrap();
-    assert!(String::from_utf8(kept.to_vec()).unwrap().contains("0x0000000000000002"));
-}
-
-#[test]
-fn a_damaged_document_is_an_error() {
-    let memory = RamMemory::default();
-    memory.documents.lock().unwrap().insert(Document::Reservations, "{".into());
-    let unit = LogicalUnit::new(config(512), RamDevice::new(1 << 20)).with_memory(Arc::new(memory));
-    assert!(finish(Arc::new(unit).recall()).is_err());
 }
 
 #[test]

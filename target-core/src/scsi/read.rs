@@ -6,19 +6,24 @@ use super::request::{Reply, Request};
 use super::sense::Fault;
 use crate::device::BlockDevice;
 
-/// Reads blocks. FUA and DPO ask for nothing that a read does not do: what is read is what was written last.
+/// Reads blocks, as many as the initiator has room for: a CDB that asks for more than was announced must not cost more memory. FUA and DPO
+/// ask for nothing that a read does not do: what is read is what was written last.
 pub async fn read<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
     let extent = request.extent();
     let range = extent.within(request.unit.capacity())?;
     request.check_transfer(extent)?;
     let bytes = request.bytes(&range);
-    let len = bytes.end - bytes.start;
+    let whole = bytes.end - bytes.start;
+    let room = u64::from(request.command.data_in_room).next_multiple_of(request.unit.block_size().into());
+    let len = whole.min(room);
+    let beyond = whole - len;
     if len == 0 {
-        return Ok(Reply::good());
+        return Ok(Reply { beyond, ..Reply::good() });
     }
     if len <= request.unit.device_transfer() {
         let data = request.unit.device().read(bytes.start, len as usize).await.map_err(on_read)?;
-        return Ok(Reply::data(data));
+        return Ok(Reply { data_in: data.into(), beyond });
     }
-    Ok(Reply::data(Box::pin(blocks::read_bytes(request, bytes)).await?))
+    let data_in = Box::pin(blocks::read_bytes(request, bytes.start..bytes.start + len)).await?;
+    Ok(Reply { data_in, beyond })
 }

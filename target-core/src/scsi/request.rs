@@ -11,8 +11,11 @@ use crate::lun::task_set::Task;
 use crate::lun::unit::LogicalUnit;
 use crate::payload::Payload;
 use bytes::Bytes;
+use std::future::poll_fn;
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// A command on its way, past all gates.
 pub struct Request<'a, D: BlockDevice> {
@@ -95,6 +98,17 @@ impl<'a, D: BlockDevice> Request<'a, D> {
         self.go_on()
     }
 
+    /// Waits for the end of something that the command has begun, or for that of the command itself.
+    pub async fn wait_for(&self, end: impl Future<Output = ()>) -> Result<(), Fault> {
+        let (mut end, mut aborted) = (pin!(end), pin!(self.task.aborted()));
+        poll_fn(|context| match end.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => aborted.as_mut().poll(context),
+        })
+        .await;
+        self.go_on()
+    }
+
     /// Ends the work when the task was aborted.
     pub fn go_on(&self) -> Result<(), Fault> {
         match self.task.is_aborted() {
@@ -124,6 +138,8 @@ pub(super) async fn yield_now() {
 pub struct Reply {
     /// Data-in, not yet cut to the allocation length.
     pub data_in: Payload,
+    /// Bytes beyond it that were not fetched, as the initiator has no room for them.
+    pub beyond: u64,
 }
 
 impl Reply {
@@ -134,6 +150,20 @@ impl Reply {
 
     /// With data.
     pub fn data(data_in: impl Into<Payload>) -> Self {
-        Self { data_in: data_in.into() }
+        Self { data_in: data_in.into(), beyond: 0 }
+    }
+
+    /// Parameter data, cut to the allocation length and to the room that the initiator has. What is left of a longer list is copied: it
+    /// may wait long to be sent, and would keep all of the list in memory.
+    #[must_use]
+    pub fn cut(self, allocation_length: u64, room: u32) -> Self {
+        let whole = self.data_in.len() as u64;
+        let told = whole.min(allocation_length);
+        let sent = told.min(u64::from(room));
+        if sent == whole {
+            return self;
+        }
+        let data_in = Bytes::copy_from_slice(&self.data_in.slice(0, sent as usize).to_bytes());
+        Self { data_in: data_in.into(), beyond: self.beyond + told - sent }
     }
 }

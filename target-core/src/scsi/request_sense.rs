@@ -1,10 +1,10 @@
 //! REQUEST SENSE (SPC-5 6.39).
 
-use super::asc;
 use super::mode_pages::MRIE_ON_REQUEST;
 use super::request::{Reply, Request};
 use super::sense::{Fault, Sense, SenseKey};
 use super::sense_format::{SenseFormat, render};
+use super::{asc, report_luns};
 use crate::device::BlockDevice;
 use crate::lun::attention;
 use crate::lun::unit::LogicalUnit;
@@ -14,7 +14,12 @@ use crate::lun::unit::LogicalUnit;
 pub fn request_sense<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault> {
     let unit = request.unit;
     let sense = match unit.attentions().take(request.nexus.id, |_| true) {
-        Some(condition) => attention::sense(condition),
+        Some(condition) => {
+            if condition == asc::REPORTED_LUNS_DATA_HAS_CHANGED {
+                report_luns::clear_attentions(request.target, request.nexus.id);
+            }
+            attention::sense(condition)
+        }
         None if !unit.medium().is_loaded() => Sense::new(SenseKey::NotReady, asc::MEDIUM_NOT_PRESENT),
         None => match unit.condition().sense() {
             Some(sense) => sense,

@@ -4,7 +4,7 @@ use crate::lun::memory::{Document, MemoryError};
 use crate::lun::unit::LogicalUnit;
 use crate::scsi::command::{DeviceServer, Outcome};
 use crate::scsi::sense::{SenseKey, SenseSpecific, Status};
-use crate::testing::{Bench, Crew, RamDevice, RamMemory, config, finish, nexus, sense_of};
+use crate::testing::{Bench, Crew, RamDevice, RamMemory, config, finish, nexus, poll, sense_of};
 use std::sync::Arc;
 
 const SIZE: usize = 1 << 20;
@@ -146,10 +146,10 @@ fn without_immed_the_answer_comes_with_the_end_and_others_need_not_wait() {
     let (bench, crew) = bench();
     let cdb = erase(0);
     let mut command = Box::pin(bench.target.execute(&bench.nexus, Bench::command(&cdb, &[])));
-    assert!(crate::testing::poll(command.as_mut()).is_pending());
+    assert!(poll(command.as_mut()).is_pending());
     assert_eq!(refused(&bench, &READ), (SenseKey::NotReady, 0x04, 0x1b));
     crew.finish();
-    let Outcome::Done(response) = crate::testing::finish(command) else { panic!("aborted") };
+    let Outcome::Done(response) = finish(command) else { panic!("aborted") };
     assert_eq!(response.status, Status::Good);
 }
 
@@ -158,9 +158,9 @@ fn an_aborted_command_leaves_the_work_to_itself() {
     let (bench, crew) = bench();
     let cdb = erase(0);
     let mut command = Box::pin(bench.target.execute(&bench.nexus, Bench::command(&cdb, &[])));
-    assert!(crate::testing::poll(command.as_mut()).is_pending());
+    assert!(poll(command.as_mut()).is_pending());
     bench.unit.tasks().abort(|_, _| Some(crate::lun::task_set::Abort::Silent));
-    assert!(matches!(crate::testing::finish(command), Outcome::Aborted));
+    assert!(matches!(finish(command), Outcome::Aborted));
     assert_eq!(refused(&bench, &[0; 6]), (SenseKey::NotReady, 0x04, 0x1b));
     crew.finish();
     assert_eq!(bench.good(&READ, &[]), [0; 512][..]);
@@ -257,7 +257,7 @@ fn closing_stops_the_work_and_the_next_start_takes_it_up() {
     bench.good(&overwrite_cdb(IMMED, 5), &list(31, &[0xaa]));
     crew.step();
     let mut settled = Box::pin(bench.unit.settled());
-    assert!(crate::testing::poll(settled.as_mut()).is_pending());
+    assert!(poll(settled.as_mut()).is_pending());
     crew.finish();
     finish(settled);
     assert!(!memory.document(Document::MediumCondition).is_empty());
@@ -270,14 +270,85 @@ fn closing_stops_the_work_and_the_next_start_takes_it_up() {
     assert_eq!(bench.good(&READ, &[]), [0xaa; 512][..]);
 }
 
+/// Where nothing can run in the background, the work within the command stops like any other.
+#[test]
+fn closing_stops_the_work_within_a_command_too() {
+    for closed_before in [false, true] {
+        let memory = Arc::new(RamMemory::default());
+        let crew = Arc::new(Crew::default());
+        let unit = LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_spawner(crew.clone());
+        let bench = Bench::serving(unit.with_memory(memory.clone()));
+        let background = bench.unit.background();
+        match closed_before {
+            true => background.close(),
+            false => while background.start(|_| std::future::pending()).is_some() {},
+        }
+        let mut settled = Box::pin(bench.unit.settled());
+        let (cdb, list) = (overwrite_cdb(0, 5), list(31, &[0xaa]));
+        let mut command = Box::pin(bench.target.execute(&bench.nexus, Bench::command(&cdb, &list)));
+        assert!(poll(command.as_mut()).is_pending());
+        crew.dismiss();
+        assert!(poll(settled.as_mut()).is_pending(), "it is waited for");
+        assert!(
+            matches!(finish(command), Outcome::Done(response) if response.status == Status::CheckCondition)
+        );
+        finish(settled);
+        let written = bench.device().calls.lock().unwrap().len();
+        assert!(written < 31, "{written} calls: it was not stopped");
+        assert!(!memory.document(Document::MediumCondition).is_empty(), "the next start takes it up");
+    }
+}
+
+/// A unit with this memory, which it has recalled.
+fn remembering(memory: &Arc<RamMemory>) -> Bench {
+    let unit = Arc::new(LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_memory(memory.clone()));
+    finish(unit.recall()).unwrap();
+    Bench::around(unit)
+}
+
 #[test]
 fn nothing_begins_that_cannot_be_remembered() {
     let memory = Arc::new(RamMemory::default());
+    let bench = remembering(&memory);
     *memory.error.lock().unwrap() = Some(MemoryError::Store("told to fail".into()));
-    let unit = LogicalUnit::new(config(512), RamDevice::new(SIZE)).with_memory(memory);
-    let bench = Bench::serving(unit);
     assert_eq!(refused(&bench, &erase(IMMED)), (SenseKey::HardwareError, 0x44, 0));
     assert!(bench.device().calls.lock().unwrap().is_empty());
+    bench.good(&READ, &[]);
+}
+
+#[test]
+fn the_next_start_begins_nothing_that_was_refused() {
+    for slips in [1, 2] {
+        let memory = Arc::new(RamMemory::default());
+        let bench = remembering(&memory);
+        *memory.slips.lock().unwrap() = slips;
+        assert_eq!(refused(&bench, &erase(IMMED)), (SenseKey::HardwareError, 0x44, 0));
+        bench.good(&READ, &[]);
+        assert!(memory.document(Document::MediumCondition).is_empty(), "{slips}");
+        remembering(&memory).good(&READ, &[]);
+        // A failure from before stays one.
+        *bench.device().error.lock().unwrap() = Some(DeviceError::Medium);
+        refused(&bench, &erase(0));
+        *bench.device().error.lock().unwrap() = None;
+        *memory.slips.lock().unwrap() = slips;
+        assert_eq!(refused(&bench, &erase(0)), (SenseKey::HardwareError, 0x44, 0));
+        assert_eq!(refused(&bench, &READ), (SenseKey::MediumError, 0x31, 0x03));
+        assert_eq!(refused(&remembering(&memory), &READ), (SenseKey::MediumError, 0x31, 0x03), "{slips}");
+    }
+}
+
+#[test]
+fn a_medium_that_the_next_start_may_erase_is_not_used_until_then() {
+    let memory = Arc::new(RamMemory::default());
+    let bench = remembering(&memory);
+    memory.hold(true);
+    let mut command = Box::pin(bench.target.execute(&bench.nexus, Bench::command(&erase(0), &[])));
+    assert!(poll(command.as_mut()).is_pending());
+    // Given up, while nobody knows whether it will be found remembered.
+    drop(command);
+    memory.hold(false);
+    assert_eq!(refused(&bench, &READ), (SenseKey::MediumError, 0x31, 0x03));
+    bench.good(&erase(0), &[]);
     bench.good(&READ, &[]);
 }
 

@@ -76,9 +76,10 @@ fn block_limits<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8> {
     let block = unit.block_size();
     let physical = geometry.physical_block.max(block);
     // OPTIMAL TRANSFER LENGTH: initiators take it for the largest size to send, so it is not the device's preferred unit but the
-    // largest multiple of it that still is one transfer for the device.
+    // largest multiple of it that still is one transfer for the device, and that does not keep other commands waiting.
     let unit_of_io = geometry.optimal_io.max(physical);
-    let whole = unit.max_transfer_blocks().min((unit.device_transfer() / u64::from(block)) as u32);
+    let whole = unit.device_transfer().min(limits::OPTIMAL_TRANSFER) / u64::from(block);
+    let whole = unit.max_transfer_blocks().min(whole as u32);
     let granularity = unit_of_io / block;
     let optimal = whole / granularity * granularity;
     let capabilities = unit.device().capabilities();

@@ -180,8 +180,9 @@ impl Connection {
 
     /// Whether the session comes to its end and takes no connection in any more.
     pub fn is_ending(&self) -> bool {
-        let is_logged_out = matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending);
-        is_logged_out || self.link.is_closing()
+        let is_over =
+            matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending || phase.is_asked_to_end);
+        is_over || self.link.is_closing()
     }
 
     /// The connection that the initiator knows by this CID.
@@ -236,6 +237,22 @@ impl Connection {
         self.link.close_all(CloseReason::Driver);
     }
 
+    /// Tells the initiator that we end one of its connections, on that one, and ends it.
+    pub fn drop_leg(&mut self, leg: Leg) {
+        self.link.turn_to(leg);
+        if let Some((phase, link)) = self.full_feature() {
+            phase.announce_end(link, Ending::Connection);
+        }
+        self.link.close(CloseReason::Driver);
+    }
+
+    /// Tells on another connection of the session, if there is one, that this one is to [part](Self::part) from it.
+    pub fn announce_loss(&mut self, leg: Leg) {
+        if let Some((phase, link)) = self.full_feature() {
+            phase.announce_loss(link, leg);
+        }
+    }
+
     /// What is to be sent; none when the connection has gone.
     pub fn transmit(&mut self, leg: Leg) -> Option<&mut TransmitQueue> {
         self.link.line_mut(leg).map(|line| &mut line.transmit)
@@ -253,7 +270,7 @@ impl Connection {
         }
         match &self.phase {
             Phase::Login(login) => login.next_timeout(),
-            Phase::FullFeature(phase) => phase.next_timeout(),
+            Phase::FullFeature(phase) => phase.next_timeout(&self.link),
         }
     }
 
@@ -281,6 +298,24 @@ impl Connection {
         match self.full_feature() {
             Some((phase, link)) => phase.request_logout(link, now, seconds),
             None => self.link.close(CloseReason::Driver),
+        }
+    }
+
+    /// Asks the initiator to log out of the session, on each of its connections, within `seconds`; after that they end. One that is not
+    /// logged in ends at once.
+    pub fn request_end(&mut self, now: Instant, seconds: u16) {
+        match self.full_feature() {
+            Some((phase, link)) => phase.request_end(link, now, seconds),
+            None => self.link.close_all(CloseReason::Driver),
+        }
+    }
+
+    /// This MaxRecvDataSegmentLength is to be declared on a connection: asks the initiator to begin a negotiation within `seconds`, whose
+    /// silence has no consequence.
+    pub fn request_negotiation(&mut self, leg: Leg, max_recv_data_segment_length: u32, seconds: u16) {
+        self.link.turn_to(leg);
+        if let Some((phase, link)) = self.full_feature() {
+            phase.request_negotiation(link, max_recv_data_segment_length, seconds);
         }
     }
 

@@ -125,7 +125,7 @@ impl FullFeature {
 /// What was moved beside what was expected (RFC 7143 §11.4.5): the residual count, and that of a bidirectional read.
 fn residuals(command: &CommandTask, response: &Response) -> (Residual, Residual) {
     let room = u64::from(command.data_in_room());
-    let data_in = response.data_in.len() as u64;
+    let data_in = response.data_in.len() as u64 + response.data_in_beyond;
     let data_out = response.data_out_wanted;
     let expected = u64::from(command.expected_length);
     match (command.read, command.write) {

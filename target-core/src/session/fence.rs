@@ -20,8 +20,8 @@ pub(super) struct Fence {
 }
 
 impl FullFeature {
-    /// Holds an answer back if it has to wait, and asks the other connections for a sign of life, which acknowledges. False: it need not
-    /// wait.
+    /// Holds an answer back if it has to wait, and asks the other connections for a sign of life, which acknowledges; also where one is
+    /// awaited already, as that may be older than what it is to acknowledge. False: it need not wait.
     pub(super) fn raise_fence(&mut self, link: &mut Link, now: Instant, id: TaskId, response: u8) -> bool {
         let Some(own) = self.tasks.get(id).map(|task| task.leg) else { return false };
         if self.member(own).is_none() {

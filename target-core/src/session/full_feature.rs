@@ -1,22 +1,20 @@
 //! The full feature phase: every PDU finds its way from here, commands in the order of their numbers.
 
-use super::asynchronous::Ending;
 use super::config::ConnectionConfig;
 use super::event::{CloseReason, Leg, SessionRequest, SessionType, TaskId};
 use super::fence::Fence;
 use super::gaps::Gaps;
-use super::keepalive::Alarm;
-use super::link::{Line, Link};
+use super::link::Link;
+use super::logout::Leaving;
 use super::members::Member;
 use super::ordering::Ordering;
 use super::task_management::WaitingManagement;
 use super::tasks::Tasks;
-use super::window::{Arrival, CommandWindow};
+use super::window::{Arrival, CommandWindow, header_number, numbered};
 use crate::login::catalog::Catalog;
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::{BHS_LEN, RESERVED_TAG, Serial};
-use crate::pdu::initiator::{InitiatorPdu, NopOut, ScsiCommand, TextRequest};
-use crate::pdu::opcode;
+use crate::pdu::initiator::{InitiatorPdu, NopOut, ScsiCommand};
 use crate::pdu::target::{NopIn, TargetPdu};
 use crate::scsi::lun_address::LunAddress;
 use bytes::Bytes;
@@ -44,8 +42,11 @@ pub(super) struct FullFeature {
     departed: VecDeque<u32>,
     pub(super) gaps: Gaps,
     pub(super) fences: Vec<Fence>,
+    pub(super) leaving: Vec<Leaving>,
     /// The initiator logs the whole session out.
     pub(super) is_ending: bool,
+    /// It was asked to.
+    pub(super) is_asked_to_end: bool,
 }
 
 /// A PDU with its header, which a Reject gives back.
@@ -104,7 +105,9 @@ impl FullFeature {
             departed: VecDeque::new(),
             gaps: Gaps::new(&session.parameters, &config),
             fences: Vec::new(),
+            leaving: Vec::new(),
             is_ending: false,
+            is_asked_to_end: false,
             config,
             session,
         }
@@ -360,113 +363,4 @@ impl FullFeature {
         };
         link.send(&self.window, &TargetPdu::NopIn(answer));
     }
-
-    fn text(&mut self, link: &mut Link, header: &[u8; BHS_LEN], request: &TextRequest, place: Place) {
-        if self.tasks.by_tag(request.initiator_task_tag).is_some() {
-            return self.refuse(link, header, RejectReason::TaskInProgress.code(), place);
-        }
-        let Some(member) = self.member_mut(link.leg()) else { return };
-        match member.text.handle(request, &mut member.parameters) {
-            Ok(response) => {
-                self.conclude(place);
-                link.send(&self.window, &TargetPdu::Text(response));
-            }
-            Err(reject) => self.refuse(link, header, reject.reason(), place),
-        }
-    }
-
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let timers = |member: &Member| [member.keepalive.next_timeout(), member.farewell.next_timeout()];
-        self.members
-            .iter()
-            .flat_map(timers)
-            .chain([self.gaps.next_timeout(), self.next_fence()])
-            .flatten()
-            .min()
-    }
-
-    pub(super) fn handle_timeout(&mut self, link: &mut Link, now: Instant) {
-        if self.gaps.next_timeout().is_some_and(|due| due <= now) {
-            return link.close_all(CloseReason::CommandsLost);
-        }
-        self.lower_fences_of_old(link, now);
-        let legs: Vec<_> = self.members.iter().map(|member| member.leg).collect();
-        for leg in legs {
-            self.member_timeout(link, now, leg);
-        }
-    }
-
-    fn member_timeout(&mut self, link: &mut Link, now: Instant, leg: Leg) {
-        if link.line(leg).is_none_or(Line::is_closing) {
-            return;
-        }
-        link.turn_to(leg);
-        self.logout_timeout(link, now);
-        // An initiator that waits for us, or that has yet to read what we said, is not to be blamed for its silence; and while commands
-        // run, the driver may have stopped reading.
-        let waits =
-            self.tasks.is_running(leg) || link.line(leg).is_some_and(|line| !line.transmit.is_empty());
-        let Some(Member { keepalive, .. }) = self.member_mut(leg) else { return };
-        if waits {
-            return keepalive.excuse(now);
-        }
-        match keepalive.alarm(now) {
-            None => {}
-            Some(Alarm::Gone) => {
-                // It may be deaf on one ear only.
-                self.announce_end(link, Ending::Connection);
-                link.close(CloseReason::NopTimeout);
-            }
-            Some(Alarm::Ask(tag)) => self.send_ping(link, tag),
-        }
-    }
-
-    /// Asks the initiator for a sign of life on the connection at hand.
-    pub(super) fn ping(&mut self, link: &mut Link, now: Instant) {
-        if let Some(tag) = self.member_mut(link.leg()).and_then(|member| member.keepalive.ask(now)) {
-            self.send_ping(link, tag);
-        }
-    }
-
-    fn send_ping(&self, link: &mut Link, target_transfer_tag: u32) {
-        let ping = NopIn {
-            lun: LunAddress::default(),
-            initiator_task_tag: RESERVED_TAG,
-            target_transfer_tag,
-            data: Bytes::new(),
-        };
-        link.send(&self.window, &TargetPdu::NopIn(ping));
-    }
-
-    /// Nothing was read, so nobody was silent.
-    pub(super) fn excuse(&mut self, now: Instant) {
-        self.members.iter_mut().for_each(|member| member.keepalive.excuse(now));
-    }
-}
-
-/// Immediate or not, and CmdSN, of the PDUs that have them.
-fn numbered(pdu: &InitiatorPdu) -> Option<(bool, Serial)> {
-    match pdu {
-        InitiatorPdu::ScsiCommand(it) => Some((it.immediate, it.cmd_sn)),
-        InitiatorPdu::NopOut(it) => Some((it.immediate, it.cmd_sn)),
-        InitiatorPdu::TaskManagement(it) => Some((it.immediate, it.cmd_sn)),
-        InitiatorPdu::Text(it) => Some((it.immediate, it.cmd_sn)),
-        InitiatorPdu::Logout(it) => Some((it.immediate, it.cmd_sn)),
-        InitiatorPdu::Login(_) | InitiatorPdu::DataOut(_) | InitiatorPdu::Snack(_) => None,
-    }
-}
-
-/// The same from the header of a PDU that could not be read.
-fn header_number(header: &[u8; BHS_LEN]) -> Option<(bool, Serial)> {
-    let [first, ..] = *header;
-    let has_number = matches!(
-        first & opcode::MASK,
-        opcode::SCSI_COMMAND
-            | opcode::NOP_OUT
-            | opcode::TASK_MANAGEMENT_REQUEST
-            | opcode::TEXT_REQUEST
-            | opcode::LOGOUT_REQUEST
-    );
-    let cmd_sn = header.get(24..).and_then(|rest| rest.first_chunk()).copied().map(u32::from_be_bytes);
-    cmd_sn.filter(|_| has_number).map(|cmd_sn| (first & opcode::IMMEDIATE != 0, Serial(cmd_sn)))
 }

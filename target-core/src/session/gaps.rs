@@ -36,12 +36,16 @@ impl Gaps {
 }
 
 impl FullFeature {
-    /// To be called when commands have come, or a connection has gone.
+    /// To be called when commands or functions have come, or a connection has gone.
     pub(super) fn watch_gaps(&mut self, now: Instant) {
         if !self.gaps.is_watched {
             return;
         }
-        let missing = self.window.has_early().then_some(self.window.expected());
+        // Functions that wait for them have no place in the window.
+        let is_any_waiting = self.window.has_early() || !self.waiting_management.is_empty();
+        // A connection that takes the place of the last begins after the gap.
+        let is_anyone_there = !self.members.is_empty();
+        let missing = (is_any_waiting && is_anyone_there).then_some(self.window.expected());
         if self.gaps.waiting.map(|(missing, _)| missing) != missing {
             let until = now.checked_add(self.gaps.patience);
             self.gaps.waiting = missing.zip(until);

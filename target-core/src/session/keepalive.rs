@@ -58,15 +58,12 @@ impl Keepalive {
         }
     }
 
-    /// Asks before it is due, unless an answer is awaited already.
-    pub(super) fn ask(&mut self, now: Instant) -> Option<u32> {
-        if self.asked.is_some() {
-            return None;
-        }
-        self.asked = Some(now);
+    /// Asks, due or not; gives the tag of the question. An answer that is awaited already is awaited no longer for that.
+    pub(super) fn ask(&mut self, now: Instant) -> u32 {
+        self.asked.get_or_insert(now);
         // Below 2^31, so never the reserved tag.
         self.last_tag = (self.last_tag + 1) & (u32::MAX >> 1);
-        Some(self.last_tag)
+        self.last_tag
     }
 
     /// What is due by now, if anything.
@@ -74,6 +71,9 @@ impl Keepalive {
         if self.next_timeout().is_none_or(|due| now < due) {
             return None;
         }
-        Some(self.ask(now).map_or(Alarm::Gone, Alarm::Ask))
+        Some(match self.asked {
+            None => Alarm::Ask(self.ask(now)),
+            Some(_) => Alarm::Gone,
+        })
     }
 }

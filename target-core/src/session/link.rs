@@ -58,6 +58,12 @@ impl Line {
         self.decoder.set_max_data_segment_length(parameters.target_max_recv_data_segment_length);
     }
 
+    /// We have declared another MaxRecvDataSegmentLength. PDUs of the length that held before may be on their way, and who has not read
+    /// our answer makes more of them: a smaller one refuses nothing.
+    pub(super) fn redeclared(&mut self, parameters: &Parameters) {
+        self.decoder.raise_max_data_segment_length(parameters.target_max_recv_data_segment_length);
+    }
+
     pub(super) fn is_closing(&self) -> bool {
         self.closing
     }
@@ -107,9 +113,10 @@ impl Link {
         self.last
     }
 
-    /// One connection less; gives what it had to say still.
+    /// One connection less, which nobody need close any more; gives what it had to say still.
     pub(super) fn remove(&mut self, leg: Leg) -> Option<TransmitQueue> {
         let at = self.lines.iter().position(|line| line.leg == leg)?;
+        self.events.retain(|event| !matches!(event, Event::Close(closed, _) if *closed == leg));
         Some(self.lines.remove(at).transmit)
     }
 

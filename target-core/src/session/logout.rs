@@ -3,8 +3,8 @@
 use super::asynchronous::Ending;
 use super::event::{CloseReason, Leg};
 use super::full_feature::{FullFeature, Place};
-use super::link::{Line, Link};
-use super::tasks::Stage;
+use super::link::Link;
+use super::tasks::{Stage, Task};
 use crate::pdu::error::RejectReason;
 use crate::pdu::fields::BHS_LEN;
 use crate::pdu::initiator::LogoutRequest;
@@ -22,36 +22,35 @@ const CID_NOT_FOUND: u8 = 1;
 const RECOVERY_NOT_SUPPORTED: u8 = 2;
 const CLEANUP_FAILED: u8 = 3;
 
-/// The way to the end of a connection.
-#[derive(Debug, Default)]
-pub(super) struct Farewell {
-    waiting: Option<Leaving>,
-    /// Until when the initiator is to log out.
-    requested: Option<Instant>,
-}
+/// Logouts that wait, beyond which more are refused.
+const MOST_WAITING: usize = 32;
 
-/// A logout that waits for running commands.
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
+/// A logout that waits for commands to end.
+#[derive(Debug)]
+pub(super) struct Leaving {
     tag: u32,
-    /// Where the answer goes: a connection may be logged out on another one.
+    whom: Whom,
+    /// Where the answer goes: a connection may be logged out on another one, and be gone before the answer is due.
     answer_on: Leg,
+    /// What the answer is when all has ended.
+    response: u8,
     until: Option<Instant>,
 }
 
-impl Farewell {
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        match self.waiting {
-            Some(Leaving { until, .. }) => until,
-            None => self.requested,
-        }
-    }
+/// Whose commands a logout waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    Session,
+    Connection(Leg),
+    /// Connections that have gone: one of a CID that is not there may have been among them.
+    Gone,
 }
 
 impl FullFeature {
     /// Whether the initiator has logged the connection out.
     pub(super) fn is_leaving(&self, leg: Leg) -> bool {
-        self.is_ending || self.member(leg).is_none_or(|member| member.farewell.waiting.is_some())
+        let leaves = |leaving: &Leaving| leaving.whom == Whom::Connection(leg);
+        self.is_ending || self.member(leg).is_none() || self.leaving.iter().any(leaves)
     }
 
     /// Takes a request. All commands of the connection end with it, or all of the session; those that run are waited for, so that nothing
@@ -65,38 +64,43 @@ impl FullFeature {
         place: Place,
     ) {
         let tag = request.initiator_task_tag;
-        if self.tasks.by_tag(tag).is_some() {
+        if self.tasks.by_tag(tag).is_some() || self.leaving.iter().any(|leaving| leaving.tag == tag) {
             return self.refuse(link, header, RejectReason::TaskInProgress.code(), place);
         }
+        if self.leaving.len() >= MOST_WAITING {
+            return self.refuse(link, header, RejectReason::ImmediateCommandReject.code(), place);
+        }
         self.conclude(place);
-        let answer_on = link.leg();
-        let meant = match request.reason {
-            CLOSE_SESSION => Some(answer_on),
-            CLOSE_CONNECTION | REMOVE_FOR_RECOVERY => self.leg_of(request.cid),
+        let (whom, response) = match request.reason {
+            CLOSE_SESSION => (Whom::Session, CLOSED),
+            CLOSE_CONNECTION | REMOVE_FOR_RECOVERY => match self.leg_of(request.cid) {
+                None => (Whom::Gone, CID_NOT_FOUND),
+                Some(_) if request.reason == REMOVE_FOR_RECOVERY => {
+                    return self.send_logout_response(link, tag, RECOVERY_NOT_SUPPORTED);
+                }
+                Some(leg) => (Whom::Connection(leg), CLOSED),
+            },
             _ => return link.reject(&self.window, RejectReason::InvalidPduField.code(), header),
         };
-        let Some(meant) = meant else {
-            return self.send_logout_response(link, tag, CID_NOT_FOUND);
+        match whom {
+            Whom::Session => self.is_ending = true,
+            Whom::Connection(leg) => self.discard_early(leg),
+            Whom::Gone => {}
+        }
+        let ends = |task: &Task| match whom {
+            Whom::Session => true,
+            Whom::Connection(leg) => task.leg == leg,
+            Whom::Gone => false,
         };
-        if request.reason == REMOVE_FOR_RECOVERY {
-            return self.send_logout_response(link, tag, RECOVERY_NOT_SUPPORTED);
-        }
-        self.is_ending |= request.reason == CLOSE_SESSION;
-        let is_ending = self.is_ending;
-        if !is_ending {
-            self.discard_early(meant);
-        }
         let not_running: Vec<_> = self
             .tasks
             .commands()
-            .filter(|(_, task, command)| command.stage != Stage::Running && (is_ending || task.leg == meant))
+            .filter(|(_, task, command)| command.stage != Stage::Running && ends(task))
             .map(|(id, ..)| id)
             .collect();
         not_running.into_iter().for_each(|id| self.drop_command(id));
         let until = now.checked_add(self.config.logout_timeout);
-        if let Some(member) = self.member_mut(meant) {
-            member.farewell.waiting = Some(Leaving { tag, answer_on, until });
-        }
+        self.leaving.push(Leaving { tag, whom, answer_on: link.leg(), response, until });
         self.run_unblocked(link);
         self.solicit(link);
         self.conclude_logout(link);
@@ -104,29 +108,30 @@ impl FullFeature {
 
     /// Answers logouts that have nothing left to wait for.
     pub(super) fn conclude_logout(&mut self, link: &mut Link) {
-        for at in 0..self.members.len() {
-            let Some(member) = self.members.get(at) else { return };
-            let Some(leaving) = member.farewell.waiting else { continue };
-            let leg = member.leg;
-            if link.line(leg).is_none_or(Line::is_closing) {
-                continue;
-            }
-            let is_running = match self.is_ending {
-                true => self.members.iter().any(|member| self.tasks.is_running(member.leg)),
-                false => self.tasks.is_running(leg),
+        let mut at = 0;
+        while let Some(leaving) = self.leaving.get(at) {
+            let waits = match leaving.whom {
+                Whom::Session => self.tasks.is_any_running(),
+                Whom::Connection(leg) => self.tasks.is_running(leg),
+                Whom::Gone => self.has_orphans(),
             };
-            if !is_running {
-                self.end_logout(link, leg, leaving, CLOSED);
+            if waits {
+                at += 1;
+            } else {
+                let leaving = self.leaving.remove(at);
+                let response = leaving.response;
+                self.end_logout(link, &leaving, response);
             }
         }
     }
 
-    fn end_logout(&mut self, link: &mut Link, leg: Leg, leaving: Leaving, response: u8) {
+    fn end_logout(&self, link: &mut Link, leaving: &Leaving, response: u8) {
         // Answered where the request came, if that is there still.
         self.send_logout_response(link.turn_to(leaving.answer_on), leaving.tag, response);
-        match self.is_ending {
-            true => link.close_all(CloseReason::LogoutRequested),
-            false => link.turn_to(leg).close(CloseReason::LogoutRequested),
+        match leaving.whom {
+            Whom::Session => link.close_all(CloseReason::LogoutRequested),
+            Whom::Connection(leg) => link.turn_to(leg).close(CloseReason::LogoutRequested),
+            Whom::Gone => {}
         }
     }
 
@@ -148,29 +153,40 @@ impl FullFeature {
             return;
         }
         let Some(member) = self.member_mut(leg) else { return };
-        if member.farewell.requested.is_some() {
+        if member.logout_due.is_some() {
             return;
         }
-        member.farewell.requested = now.checked_add(Duration::from_secs(seconds.into()));
+        member.logout_due = now.checked_add(Duration::from_secs(seconds.into()));
         self.ask_for_logout(link, seconds);
     }
 
-    /// What logouts of the connection at hand that do not come to their end lead to.
-    pub(super) fn logout_timeout(&mut self, link: &mut Link, now: Instant) {
-        let leg = link.leg();
+    /// Asks the initiator to log all connections out: the session is to end, and takes no other in.
+    pub(super) fn request_end(&mut self, link: &mut Link, now: Instant, seconds: u16) {
+        self.is_asked_to_end = true;
+        for leg in self.legs() {
+            self.request_logout(link.turn_to(leg), now, seconds);
+        }
+    }
+
+    /// When a logout has taken too long, or was asked for in vain.
+    pub(super) fn next_logout_timeout(&self, link: &Link) -> Option<Instant> {
+        let is_open = |leg: Leg| link.line(leg).is_some_and(|line| !line.is_closing());
+        let asked = self.members.iter().filter(|member| is_open(member.leg) && !self.is_leaving(member.leg));
+        let due = asked.filter_map(|member| member.logout_due);
+        self.leaving.iter().filter_map(|leaving| leaving.until).chain(due).min()
+    }
+
+    /// What logouts that do not come to their end lead to.
+    pub(super) fn logout_timeouts(&mut self, link: &mut Link, now: Instant) {
         let is_over = |until: Option<Instant>| until.is_some_and(|until| until <= now);
-        let Some(Farewell { waiting, requested }) = self.member(leg).map(|member| &member.farewell) else {
-            return;
-        };
-        match (*waiting, *requested) {
-            (Some(leaving), _) if is_over(leaving.until) => {
-                self.end_logout(link, leg, leaving, CLEANUP_FAILED);
-            }
-            (None, requested) if is_over(requested) => {
-                self.announce_end(link, Ending::Session);
+        let over: Vec<_> = self.leaving.extract_if(.., |leaving| is_over(leaving.until)).collect();
+        over.iter().for_each(|leaving| self.end_logout(link, leaving, CLEANUP_FAILED));
+        for leg in self.legs() {
+            let is_due = self.member(leg).is_some_and(|member| is_over(member.logout_due));
+            if is_due && !self.is_leaving(leg) && link.line(leg).is_some_and(|line| !line.is_closing()) {
+                self.announce_end(link.turn_to(leg), Ending::Session);
                 link.close(CloseReason::LogoutTimeout);
             }
-            _ => {}
         }
     }
 }

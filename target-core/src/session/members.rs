@@ -5,7 +5,6 @@ use super::event::{Event, Leg, SessionRequest, TaskId};
 use super::full_feature::{Early, FullFeature};
 use super::keepalive::Keepalive;
 use super::link::Link;
-use super::logout::Farewell;
 use super::retention::Retention;
 use super::solicitation::Solicitation;
 use super::task_management::WaitingManagement;
@@ -25,7 +24,8 @@ pub(super) struct Member {
     /// Those of the session, but for the ones that each connection agrees on.
     pub(super) parameters: Parameters,
     pub(super) solicitation: Solicitation,
-    pub(super) farewell: Farewell,
+    /// Until when the initiator is to log out.
+    pub(super) logout_due: Option<Instant>,
     pub(super) retention: Retention,
     pub(super) text: TextPhase,
     pub(super) keepalive: Keepalive,
@@ -46,7 +46,7 @@ impl Member {
             cid: request.cid,
             parameters: request.parameters.clone(),
             solicitation: Solicitation::new(config.data_out_budget),
-            farewell: Farewell::default(),
+            logout_due: None,
             retention: Retention::default(),
             text: TextPhase::new(catalog, request),
             keepalive: Keepalive::new(config, now),
@@ -62,6 +62,10 @@ impl FullFeature {
 
     pub(super) fn member_mut(&mut self, leg: Leg) -> Option<&mut Member> {
         self.members.iter_mut().find(|member| member.leg == leg)
+    }
+
+    pub(super) fn legs(&self) -> Vec<Leg> {
+        self.members.iter().map(|member| member.leg).collect()
     }
 
     pub(super) fn leg_of(&self, cid: u16) -> Option<Leg> {

@@ -24,10 +24,12 @@ mod logout;
 mod members;
 mod ordering;
 mod reject;
+mod renegotiation;
 mod retention;
 mod solicitation;
 mod task_management;
 mod tasks;
+mod timers;
 mod window;
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl FullFeature {
         self.tasks.commands().any(|(_, other_task, other)| {
             matches!(other.stage, Stage::Collecting | Stage::Blocked)
                 && other.turn < command.turn
-                && other_task.lun == task.lun
+                && other_task.lun.names_same(task.lun)
                 && (command.attribute == TaskAttribute::Ordered || other.attribute == TaskAttribute::Ordered)
         })
     }

@@ -86,7 +86,7 @@ impl Scope {
         match self {
             Self::Nothing => false,
             Self::Task(tag) => task.tag == tag,
-            Self::Unit(lun) => task.lun == lun,
+            Self::Unit(lun) => task.lun.names_same(lun),
             Self::Everything => true,
         }
     }
@@ -175,7 +175,9 @@ impl FullFeature {
     /// Where a command of a logical unit is; none when the task is another's or no command.
     fn stage_of(&self, id: TaskId, lun: LunAddress) -> Option<Stage> {
         match self.tasks.get(id) {
-            Some(Task { lun: own, work: Work::Command(CommandTask { stage, .. }), .. }) if *own == lun => {
+            Some(Task { lun: own, work: Work::Command(CommandTask { stage, .. }), .. })
+                if own.names_same(lun) =>
+            {
                 Some(*stage)
             }
             _ => None,
@@ -210,7 +212,10 @@ impl FullFeature {
         let function = management.function;
         let scope = Scope::of(function);
         if let TaskManagement::QueryTaskSet { lun } = function
-            && self.tasks.commands().any(|(_, task, command)| task.lun == lun && is_here(command.stage))
+            && self
+                .tasks
+                .commands()
+                .any(|(_, task, command)| task.lun.names_same(lun) && is_here(command.stage))
         {
             return self.finish_management(link, id, FUNCTION_SUCCEEDED);
         }

@@ -194,7 +194,12 @@ impl Tasks {
         self.immediate
     }
 
-    /// Whether the driver has commands, of this connection.
+    /// Whether the driver has commands.
+    pub(super) fn is_any_running(&self) -> bool {
+        self.running > 0
+    }
+
+    /// Whether the driver has commands of this connection.
     pub(super) fn is_running(&self, leg: Leg) -> bool {
         let runs = |task: &Task| task.leg == leg && is_running(task);
         self.running > 0 && self.slots.iter().flatten().any(|(_, task)| runs(task))

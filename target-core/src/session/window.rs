@@ -1,6 +1,8 @@
 //! Command numbering of a session (RFC 7143 §4.2.2.1): which CmdSN is due, which may come, and which have come early.
 
-use crate::pdu::fields::Serial;
+use crate::pdu::fields::{BHS_LEN, Serial};
+use crate::pdu::initiator::InitiatorPdu;
+use crate::pdu::opcode;
 use std::collections::BTreeSet;
 
 /// ExpCmdSN, MaxCmdSN and what lies between. Session-wide: connections of one session share it.
@@ -108,6 +110,33 @@ impl CommandWindow {
     pub(super) fn finish(&mut self) {
         self.max = self.max.plus(1);
     }
+}
+
+/// Immediate or not, and CmdSN, of the PDUs that have them.
+pub(super) fn numbered(pdu: &InitiatorPdu) -> Option<(bool, Serial)> {
+    match pdu {
+        InitiatorPdu::ScsiCommand(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::NopOut(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::TaskManagement(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::Text(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::Logout(it) => Some((it.immediate, it.cmd_sn)),
+        InitiatorPdu::Login(_) | InitiatorPdu::DataOut(_) | InitiatorPdu::Snack(_) => None,
+    }
+}
+
+/// The same from the header of a PDU that could not be read.
+pub(super) fn header_number(header: &[u8; BHS_LEN]) -> Option<(bool, Serial)> {
+    let [first, ..] = *header;
+    let has_number = matches!(
+        first & opcode::MASK,
+        opcode::SCSI_COMMAND
+            | opcode::NOP_OUT
+            | opcode::TASK_MANAGEMENT_REQUEST
+            | opcode::TEXT_REQUEST
+            | opcode::LOGOUT_REQUEST
+    );
+    let cmd_sn = header.get(24..).and_then(|rest| rest.first_chunk()).copied().map(u32::from_be_bytes);
+    cmd_sn.filter(|_| has_number).map(|cmd_sn| (first & opcode::IMMEDIATE != 0, Serial(cmd_sn)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What came of the tests, as a table for people and as JSON.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -53,6 +54,35 @@ impl Tally {
             tally.run += 1;
         }
         tally
+    }
+
+    /// Each test of one tool once, by what it came to on all volumes together: failed on one of them; else passed on one; else
+    /// wrong; else skipped. What goes by the clock counts by how it ended.
+    fn of_any<'a>(results: impl Iterator<Item = &'a Finding>) -> Self {
+        let mut tests: BTreeMap<&str, Self> = BTreeMap::new();
+        for result in results {
+            let test = tests.entry(&result.test).or_default();
+            *test = test.plus(Self::of(std::iter::once(result)));
+        }
+        tests.into_values().fold(Self::default(), |sum, test| {
+            let one = match test {
+                Self { failed: 1.., .. } => Self { run: 1, failed: 1, ..Self::default() },
+                Self { passed: 1.., .. } => Self { run: 1, passed: 1, ..Self::default() },
+                Self { wrong: 1.., .. } => Self { run: 1, wrong: 1, ..Self::default() },
+                _ => Self { skipped: 1, ..Self::default() },
+            };
+            sum.plus(one)
+        })
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            run: self.run + other.run,
+            passed: self.passed + other.passed,
+            skipped: self.skipped + other.skipped,
+            failed: self.failed + other.failed,
+            wrong: self.wrong + other.wrong,
+        }
     }
 
     fn row(self, name: &str) -> String {
@@ -114,11 +144,17 @@ impl Report {
         text
     }
 
-    /// A line for each volume.
+    /// A line for each volume, and one for each tool: a volume is either fully provisioned or thin, a medium is removable or not, so that
+    /// no single volume can run all of its tests.
     pub fn totals(&self) -> String {
         let mut text = head("volume (tool)");
         for run in self.runs() {
             text.push_str(&Tally::of(self.run(run)).row(&format!("{} ({})", run.0, run.1)));
+        }
+        let tools: BTreeSet<_> = self.results.iter().map(|result| result.tool).collect();
+        for tool in tools {
+            let any = Tally::of_any(self.results.iter().filter(|result| result.tool == tool));
+            text.push_str(&any.row(&format!("any volume ({tool})")));
         }
         text
     }

@@ -8,6 +8,9 @@ use crate::gluster::{GlusterCluster, GlusterVolume, VolumeSpec};
 /// Large enough for the tests' largest transfers.
 const SIZE: &str = "64MiB";
 
+/// The tests' largest transfers, which some send whatever MAXIMUM TRANSFER LENGTH is.
+const LARGEST_COMMAND: &str = "32MiB";
+
 /// Two of the newer tests need a session that CHAP opened; to the others it makes no difference.
 const USER: &str = "alice";
 const SECRET: &str = "initiator-secret-1";
@@ -146,7 +149,8 @@ impl Stage {
                 )
             })
             .collect();
-        Self { glint: builder.start_with_config(&targets), backend, _gluster: gluster }
+        let config = format!("[limits]\nmax_command_bytes = \"{LARGEST_COMMAND}\"\n\n{targets}");
+        Self { glint: builder.start_with_config(&config), backend, _gluster: gluster }
     }
 
     pub(super) fn volumes(&self) -> Vec<Volume> {

@@ -162,7 +162,3 @@ impl<D> Directory<D> {
         same.min_by_key(|nexus| (nexus.isid != own.isid, nexus.id)).cloned()
     }
 }
-
-#[cfg(test)]
-#[path = "directory_tests.rs"]
-mod tests;

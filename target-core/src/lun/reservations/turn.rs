@@ -6,7 +6,7 @@ use super::registrant::Registrant;
 use super::state::State;
 use super::{Inner, Reservations};
 use crate::lun::attention::Attentions;
-use crate::lun::memory::{Document, MemoryError, UnitMemory};
+use crate::lun::memory::{self, Document, MemoryError, UnitMemory};
 use crate::scsi::command::NexusId;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -68,9 +68,11 @@ impl Turn<'_> {
             return Ok(());
         }
         self.reservations.lock().notebook.in_doubt = true;
-        memory.keep(Document::Reservations, document::encode(&lasting, &unknown)).await?;
-        self.reservations.lock().notebook.in_doubt = false;
-        Ok(())
+        let new = document::encode(&lasting, &unknown);
+        let old = || document::encode(&current.after_power_loss(), &unknown);
+        let kept = memory::replace(&**memory, Document::Reservations, new, old).await;
+        self.reservations.lock().notebook.in_doubt = kept.as_ref().is_err_and(|failure| failure.in_doubt);
+        kept.map_err(|failure| failure.error)
     }
 
     /// Puts a change in force. Those whom it concerns are told first: no command may run past a reservation that is gone without having

@@ -4,9 +4,6 @@ use crate::device::BlockDevice;
 use crate::scsi::request::{Reply, Request};
 use crate::scsi::row::BoxFuture;
 use crate::scsi::sense::{Fault, Sense};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
 
 /// Ends an operation of the same nexus; the command ends when nothing of it is under way any more.
 pub fn copy_operation_abort<'a, D: BlockDevice>(
@@ -17,14 +14,7 @@ pub fn copy_operation_abort<'a, D: BlockDevice>(
         let operation = operation.filter(|operation| operation.end().is_none());
         let operation = operation.ok_or(Sense::invalid_field_in_cdb(2, 7))?;
         operation.halt();
-        let mut ended = pin!(operation.ended());
-        let mut aborted = pin!(request.task.aborted());
-        poll_fn(|context| match ended.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(()),
-            Poll::Pending => aborted.as_mut().poll(context),
-        })
-        .await;
-        request.go_on()?;
+        request.wait_for(operation.ended()).await?;
         Ok(Reply::good())
     })
 }

@@ -152,7 +152,3 @@ fn parse_segments(mut bytes: &[u8], mut at: usize) -> Result<Vec<Segment>, Sense
     }
     Ok(segments)
 }
-
-#[cfg(test)]
-#[path = "list_tests.rs"]
-mod tests;

@@ -20,4 +20,10 @@ mod transfer;
 #[cfg(test)]
 mod copy_tests;
 #[cfg(test)]
+mod course_tests;
+#[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
+mod lab;
+#[cfg(test)]
 mod token_tests;

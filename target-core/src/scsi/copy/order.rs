@@ -8,6 +8,7 @@ use crate::lun::copy::tokens::RodToken;
 use crate::lun::copy::{CopyManager, Reached};
 use crate::lun::task_set::Task;
 use crate::scsi::asc;
+use crate::scsi::fields::Fields;
 use crate::scsi::request::{Reply, Request};
 use crate::scsi::row::BoxFuture;
 use crate::scsi::sense::{Fault, Sense, SenseKey, Status};
@@ -68,6 +69,23 @@ pub struct Identity {
     pub list_id: u32,
     pub usage: Usage,
     pub immed: bool,
+}
+
+/// Runs an operation that POPULATE TOKEN or WRITE USING TOKEN describes in its parameter list; `parse` is given that list, the capacity of
+/// the unit in blocks and their size.
+pub fn launch_with_list<'a, D: BlockDevice, W: Work<D>>(
+    request: &'a Request<'a, D>,
+    parse: impl Fn(&[u8], u64, u32) -> Result<W, Sense> + Send + 'a,
+) -> BoxFuture<'a, Result<Reply, Fault>> {
+    Box::pin(async move {
+        let list = request.parameter_list()?;
+        if list.is_empty() {
+            return Ok(Reply::good());
+        }
+        let plan = parse(&list, request.unit.capacity(), request.unit.block_size())?;
+        let (list_id, immed) = (request.cdb().u32(6), Fields(&list).bit(2, 0));
+        launch(request, Identity { list_id, usage: Usage::Hold, immed }, plan).await
+    })
 }
 
 /// Runs an operation: within the command, or with IMMED after it. Where nothing can run in the background, the command ends late.

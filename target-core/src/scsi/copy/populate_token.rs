@@ -1,10 +1,10 @@
 //! POPULATE TOKEN (SBC-4 5.12).
 
-use super::order::{Achieved, Identity, Order, Work, launch};
+use super::order::{Achieved, Order, Work, launch_with_list};
 use super::ranges;
 use crate::device::BlockDevice;
 use crate::lun::claim::Claim;
-use crate::lun::copy::operations::{Ending, Usage};
+use crate::lun::copy::operations::Ending;
 use crate::lun::copy::tokens::{DEFAULT_TIMEOUT, MAX_TIMEOUT, Wanted, rod_type};
 use crate::scsi::asc;
 use crate::scsi::fields::Fields;
@@ -30,15 +30,7 @@ struct Plan {
 pub fn populate_token<'a, D: BlockDevice>(
     request: &'a Request<'a, D>,
 ) -> BoxFuture<'a, Result<Reply, Fault>> {
-    Box::pin(async move {
-        let list = request.parameter_list()?;
-        if list.is_empty() {
-            return Ok(Reply::good());
-        }
-        let plan = parse(&list, request.unit.capacity(), request.unit.block_size())?;
-        let (list_id, immed) = (request.cdb().u32(6), Fields(&list).bit(2, 0));
-        launch(request, Identity { list_id, usage: Usage::Hold, immed }, plan).await
-    })
+    launch_with_list(request, parse)
 }
 
 fn parse(list: &[u8], capacity: u64, block_size: u32) -> Result<Plan, Sense> {
@@ -72,6 +64,10 @@ impl<D: BlockDevice> Work<D> for Plan {
             let unit = &order.own.unit;
             for _ in 0..ATTEMPTS {
                 let watch = unit.watches().begin(self.ranges.clone());
+                // Looked at again, for a unit may have been cut short before the watch began.
+                if let Some(beyond) = self.ranges.iter().find(|range| range.end > unit.capacity()) {
+                    return Err(Sense::out_of_range(beyond.start.max(unit.capacity())).into());
+                }
                 for range in &self.ranges {
                     let claim = Claim::Exclusive(range.clone());
                     unit.tasks().enter_step(order.own.nexus.id, claim).started().await;

@@ -13,7 +13,7 @@ use crate::payload::Payload;
 use crate::scsi::effort::Effort;
 use crate::scsi::request::yield_now;
 use crate::scsi::row::{AccessClass, Needs, ReservationClass};
-use crate::scsi::sense::{Fault, Status};
+use crate::scsi::sense::{Fault, Sense, Status};
 use crate::scsi::{blocks, gates};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -251,7 +251,8 @@ impl<'a, D: BlockDevice> Step<'a, D> {
         bytes: Range<u64>,
     ) -> Result<Self, Stop> {
         let size = u64::from(end.unit.block_size());
-        let claim = Claim::Shared(bytes.start / size..bytes.end.div_ceil(size));
+        let blocks = bytes.start / size..bytes.end.div_ceil(size);
+        let claim = Claim::Shared(blocks.clone());
         let mut task = end.unit.tasks().enter_step(end.nexus.id, claim.clone());
         task.started().await;
         let step = Self { order, unit: &end.unit, side, task };
@@ -261,7 +262,7 @@ impl<'a, D: BlockDevice> Step<'a, D> {
         if !order.manager.is_reachable(end) {
             return Err(Stop::Unreachable(side));
         }
-        step.pass(end).map_err(|fault| Stop::Failed(side, fault))?;
+        step.pass(end, &blocks).map_err(|fault| Stop::Failed(side, fault))?;
         if side == Side::Destination && end.unit.watches().any() {
             end.unit.watches().touch(&claim);
         }
@@ -270,7 +271,7 @@ impl<'a, D: BlockDevice> Step<'a, D> {
 
     /// The gates that a READ or WRITE of the nexus would have to pass, but for unit attentions, which tell of things to the initiator and
     /// not to the copy manager.
-    fn pass(&self, end: &Reached<D>) -> Result<(), Fault> {
+    fn pass(&self, end: &Reached<D>, blocks: &Range<u64>) -> Result<(), Fault> {
         let (class, needs) = match self.side {
             Side::Source => (ReservationClass::Read, Needs::READ),
             Side::Destination => (ReservationClass::Write, Needs::WRITE),
@@ -279,7 +280,11 @@ impl<'a, D: BlockDevice> Step<'a, D> {
         gates::access(end.unit.access_state(), AccessClass::Active)?;
         end.unit.condition().check(UpkeepRule::Refuse, true)?;
         gates::medium(&end.unit, needs)?;
-        Ok(())
+        // It may have been cut short since the copy began.
+        match blocks.end > end.unit.capacity() {
+            true => Err(Sense::out_of_range(blocks.start.max(end.unit.capacity())).into()),
+            false => Ok(()),
+        }
     }
 
     /// Leaves the task set, whatever the end.

@@ -1,10 +1,10 @@
 //! WRITE USING TOKEN (SBC-4 5.59).
 
-use super::order::{Achieved, Identity, Order, Work, launch};
+use super::order::{Achieved, Order, Work, launch_with_list};
 use super::ranges;
 use super::transfer::{Origin, Side, Stop, Transfer};
 use crate::device::BlockDevice;
-use crate::lun::copy::operations::{Ending, Usage};
+use crate::lun::copy::operations::Ending;
 use crate::lun::copy::tokens::{self, TOKEN_BYTES, Useless, rod_type};
 use crate::scsi::asc;
 use crate::scsi::fields::Fields;
@@ -32,15 +32,7 @@ struct Plan {
 pub fn write_using_token<'a, D: BlockDevice>(
     request: &'a Request<'a, D>,
 ) -> BoxFuture<'a, Result<Reply, Fault>> {
-    Box::pin(async move {
-        let list = request.parameter_list()?;
-        if list.is_empty() {
-            return Ok(Reply::good());
-        }
-        let plan = parse(&list, request.unit.capacity(), request.unit.block_size())?;
-        let (list_id, immed) = (request.cdb().u32(6), Fields(&list).bit(2, 0));
-        launch(request, Identity { list_id, usage: Usage::Hold, immed }, plan).await
-    })
+    launch_with_list(request, parse)
 }
 
 fn parse(list: &[u8], capacity: u64, block_size: u32) -> Result<Plan, Sense> {

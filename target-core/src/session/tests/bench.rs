@@ -452,6 +452,7 @@ pub(super) fn good(data_in: impl Into<Payload>, data_out_wanted: u64) -> Respons
         sense: smallvec::SmallVec::new(),
         sense_value: None,
         data_in: data_in.into(),
+        data_in_beyond: 0,
         data_out_wanted,
     }
 }

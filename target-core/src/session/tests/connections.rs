@@ -1,9 +1,9 @@
-//! Several connections in one session: joining, numbering, allegiance, task management, logout (RFC 7143 §4.2.2, §4.2.5.1, §6.3.4).
+//! Several connections in one session: joining, numbering, allegiance, task management (RFC 7143 §4.2.2, §4.2.5.1, §6.3.4).
 
 use super::bench::{CID, answer, pattern};
 use super::group::Group;
 use crate::pdu::fields::Serial;
-use crate::pdu::initiator::{LogoutRequest, ScsiCommand};
+use crate::pdu::initiator::ScsiCommand;
 use crate::pdu::target::{ReadyToTransfer, TargetPdu};
 use crate::scsi::command::{Outcome, TaskManagement, TaskManagementOutcome};
 use crate::session::event::{CloseReason, Leg};
@@ -24,17 +24,6 @@ fn management_response(group: &mut Group, leg: Leg) -> u8 {
         TargetPdu::TaskManagement(response) => response.response,
         other => panic!("expected a task management response, not {other:?}"),
     }
-}
-
-fn logout_response(group: &mut Group, leg: Leg) -> u8 {
-    match group.only(leg) {
-        TargetPdu::Logout(response) => response.response,
-        other => panic!("expected a logout response, not {other:?}"),
-    }
-}
-
-fn logout(group: &mut Group, reason: u8, cid: u16) -> LogoutRequest {
-    LogoutRequest { cid, ..group.lead.logout(reason) }
 }
 
 #[test]
@@ -256,6 +245,30 @@ fn the_answer_to_a_function_comes_after_the_statuses_of_other_connections() {
     group.silence();
 }
 
+/// The answer to an older question may have been sent before what is to be acknowledged had come.
+#[test]
+fn a_fence_asks_though_an_answer_is_awaited_already() {
+    let mut group = Group::of(2);
+    group.lead.now += std::time::Duration::from_secs(30);
+    group.lead.connection.handle_timeout(group.lead.now);
+    assert!(matches!(group.only(A), TargetPdu::NopIn(_)));
+    group.heard(B);
+    let old = group.lead.nop(b"");
+    let command = group.lead.command();
+    let reset = group.lead.management(5);
+    // In one go, so that nothing has been heard of A between the question and the command's status.
+    group.send(B, command);
+    let (id, _) = group.executed();
+    group.complete(id);
+    group.heard(B);
+    group.send(B, reset);
+    let (function, _) = group.lead.manage();
+    group.managed(function);
+    assert!(matches!(group.only(A), TargetPdu::NopIn(_)), "asked again");
+    group.send(A, old);
+    assert_eq!(group.heard(B), []);
+}
+
 #[test]
 fn a_fence_falls_with_the_connection_that_it_waits_for() {
     let mut group = fenced();
@@ -315,86 +328,4 @@ fn a_cold_reset_ends_all_connections() {
     for leg in [A, B, C] {
         assert_eq!(group.closed(), (leg, CloseReason::TargetReset));
     }
-}
-
-#[test]
-fn a_connection_logs_out_and_the_others_go_on() {
-    let mut group = Group::of(2);
-    let (on_a, on_b, running) = (group.lead.write(4096), group.lead.command(), group.lead.command());
-    group.send(A, on_a);
-    r2t(&mut group, A);
-    group.send(B, on_b.clone());
-    let (id, _) = group.executed();
-    group.send(A, running.clone());
-    let (slow, _) = group.executed();
-    let request = logout(&mut group, 1, CID);
-    group.send(A, request);
-    group.silence();
-    // Its own command is waited for, and no other.
-    let nop = group.lead.nop(b"");
-    group.send(A, nop);
-    assert!(matches!(group.only(A), TargetPdu::Reject(reject) if reject.reason == 0x0c));
-    group.complete(slow);
-    let said = group.heard(A);
-    assert!(matches!(&said[..], [TargetPdu::ScsiResponse(_), TargetPdu::Logout(it)] if it.response == 0));
-    assert_eq!(group.closed(), (A, CloseReason::LogoutRequested));
-    group.part(A);
-    group.complete(id);
-    assert_eq!(group.answered(B), [on_b.initiator_task_tag]);
-    let next = group.lead.command();
-    group.send(B, next.clone());
-    assert_eq!(group.executed().1, next.initiator_task_tag);
-    assert_eq!(group.lead.connection.leg_of(CID), None);
-}
-
-#[test]
-fn a_connection_is_logged_out_on_another() {
-    let mut group = Group::of(2);
-    let write = group.lead.write(4096);
-    group.send(B, write);
-    r2t(&mut group, B);
-    let request = logout(&mut group, 1, CID + 1);
-    group.send(A, request);
-    assert_eq!(logout_response(&mut group, A), 0);
-    assert_eq!(group.closed(), (B, CloseReason::LogoutRequested));
-    group.part(B);
-    let request = logout(&mut group, 1, CID + 1);
-    group.send(A, request);
-    assert_eq!(logout_response(&mut group, A), 1, "there is none of this CID any more");
-    group.silence();
-}
-
-#[test]
-fn a_connection_is_not_removed_for_recovery() {
-    let mut group = Group::of(2);
-    let request = logout(&mut group, 2, CID + 1);
-    group.send(A, request);
-    assert_eq!(logout_response(&mut group, A), 2);
-    let request = logout(&mut group, 2, CID + 7);
-    group.send(A, request);
-    assert_eq!(logout_response(&mut group, A), 1);
-    group.silence();
-}
-
-#[test]
-fn the_session_is_logged_out_on_any_connection() {
-    let mut group = Group::of(3);
-    let (running, write) = (group.lead.command(), group.lead.write(4096));
-    group.send(A, running);
-    let (id, _) = group.executed();
-    group.send(B, write);
-    r2t(&mut group, B);
-    let request = logout(&mut group, 0, CID + 1);
-    group.send(B, request);
-    group.silence();
-    let late = group.lead.command();
-    group.send(C, late);
-    assert!(matches!(group.only(C), TargetPdu::Reject(reject) if reject.reason == 0x0c));
-    group.complete(id);
-    assert_eq!(group.answered(A).len(), 1);
-    assert_eq!(logout_response(&mut group, B), 0);
-    for leg in [A, B, C] {
-        assert_eq!(group.closed(), (leg, CloseReason::LogoutRequested));
-    }
-    assert!(group.lead.connection.next_timeout().is_none());
 }

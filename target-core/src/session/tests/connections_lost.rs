@@ -137,6 +137,34 @@ fn commands_are_waited_for(keys: &str, seconds: u64) {
     assert_eq!(group.lead.now - began, Duration::from_secs(seconds));
 }
 
+/// A function that waits for lost commands would wait for ever as well.
+#[test]
+fn functions_do_not_wait_for_ever_for_commands_that_were_lost() {
+    let mut group = Group::of(2);
+    let _lost = group.lead.command();
+    let reset = group.lead.management(5);
+    group.send(A, reset);
+    group.silence();
+    group.part(B);
+    group.silence();
+    assert_eq!(group.lead.sleep(), Duration::from_secs(22));
+    assert_eq!(group.closed(), (A, CloseReason::CommandsLost));
+    assert!(matches!(group.only(A), TargetPdu::AsyncMessage(message) if message.event == 3));
+}
+
+/// While nobody is there whom it could end, it is not to wake the driver again and again.
+#[test]
+fn a_gap_matters_to_nobody_when_all_have_gone() {
+    let mut group = Group::of(2);
+    let (_lost, missing) = (group.lead.command(), group.lead.command());
+    group.part(B);
+    let abort = group.lead.abort(&missing);
+    group.send(A, abort);
+    assert!(matches!(group.only(A), TargetPdu::TaskManagement(_)));
+    group.part(A);
+    assert_eq!(group.lead.connection.next_timeout(), None);
+}
+
 #[test]
 fn a_gap_that_is_filled_in_time_does_no_harm() {
     let mut group = Group::of(2);
@@ -345,4 +373,29 @@ proptest! {
         let (_, _, numbers) = group.join(CID + 9);
         prop_assert_eq!(numbers.max_cmd_sn.0.wrapping_sub(numbers.exp_cmd_sn.0).wrapping_add(1), 16);
     }
+}
+
+/// RFC 7143 §7.1.4.3, §11.9.1: what the initiator may not have noticed it hears on another connection.
+#[test]
+fn another_connection_tells_of_the_loss() {
+    let mut group = Group::of(3);
+    group.lead.connection.announce_loss(B);
+    group.part(B);
+    match group.only(A) {
+        TargetPdu::AsyncMessage(message) => {
+            assert_eq!((message.event, message.parameters), (2, [CID + 1, 2, 20]));
+        }
+        other => panic!("expected an Asynchronous Message, not {other:?}"),
+    }
+    group.silence();
+    // Not on one that is about to go itself.
+    group.lead.connection.drop_leg(A);
+    assert_eq!(group.closed(), (A, CloseReason::Driver));
+    assert!(matches!(group.only(A), TargetPdu::AsyncMessage(it) if it.parameters == [CID, 2, 20]));
+    group.lead.connection.announce_loss(A);
+    group.part(A);
+    assert!(matches!(group.only(Leg(2)), TargetPdu::AsyncMessage(it) if it.parameters == [CID, 2, 20]));
+    // Nobody is left who could hear.
+    group.lead.connection.announce_loss(Leg(2));
+    group.silence();
 }

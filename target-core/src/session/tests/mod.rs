@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod connections;
+mod connections_leaving;
 mod connections_lost;
 mod data_out_errors;
 mod group;
@@ -12,6 +13,7 @@ mod logout;
 mod numbering;
 mod ordering;
 mod reads;
+mod renegotiation;
 mod small_talk;
 mod task_management;
 mod third_party;

@@ -86,3 +86,18 @@ fn one_that_waits_can_be_aborted() {
     initiator.send(answer(&r2t, &pattern(4096)));
     assert_eq!(executed(&mut initiator), r2t.initiator_task_tag);
 }
+
+#[test]
+fn it_waits_under_all_names_of_the_unit() {
+    let mut initiator = Initiator::new();
+    let write = initiator.write(4096);
+    let flat = LunAddress([0x40, 0, 0, 0, 0, 0, 0, 0]);
+    let barrier = ScsiCommand { lun: flat, ..ordered(initiator.read(512)) };
+    initiator.send(write);
+    let r2t = initiator.r2t();
+    initiator.send(barrier.clone());
+    initiator.silence();
+    initiator.send(answer(&r2t, &pattern(4096)));
+    assert_eq!(executed(&mut initiator), r2t.initiator_task_tag);
+    assert_eq!(executed(&mut initiator), barrier.initiator_task_tag);
+}

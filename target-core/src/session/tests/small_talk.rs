@@ -6,7 +6,7 @@ use crate::pdu::initiator::{InitiatorPdu, NopOut, TextRequest};
 use crate::pdu::target::TargetPdu;
 use crate::session::event::CloseReason;
 
-fn told(initiator: &mut Initiator, said: &str) -> String {
+pub(super) fn told(initiator: &mut Initiator, said: &str) -> String {
     let request = initiator.text(said);
     initiator.send(request);
     match initiator.only() {

@@ -324,3 +324,41 @@ fn a_function_with_a_tag_in_use_is_refused() {
     initiator.send(request);
     assert_eq!(initiator.rejected(), 0x07);
 }
+
+/// Both names of a unit, by peripheral and by flat addressing, are those of the same task set (SAM-5 4.7.7).
+#[test]
+fn a_unit_has_one_task_set_under_all_its_names() {
+    const FLAT: LunAddress = LunAddress([0x40, 0, 0, 0, 0, 0, 0, 0]);
+    let mut initiator = Initiator::with(config(), "iSCSIProtocolLevel=2");
+    let write = ScsiCommand { lun: FLAT, ..initiator.write(4096) };
+    let read = ScsiCommand { lun: FLAT, ..initiator.read(512) };
+    initiator.send(write.clone());
+    let r2t = initiator.r2t();
+    let query = TaskManagementRequest { lun: UNIT, ..initiator.management(10) };
+    initiator.send(query);
+    assert_eq!(initiator.management_response(), 7, "it is there");
+    initiator.send(read.clone());
+    let (running, _) = initiator.execute();
+    let abort = TaskManagementRequest { lun: UNIT, ..initiator.abort(&read) };
+    initiator.send(abort);
+    let (id, _) = initiator.manage();
+    initiator.connection.complete(initiator.now, running, Outcome::Aborted);
+    initiator.connection.managed(initiator.now, id, TaskManagementOutcome::Complete);
+    assert_eq!(initiator.management_response(), 0);
+    let reset = TaskManagementRequest { lun: UNIT, ..initiator.management(5) };
+    initiator.send(reset);
+    let (id, _) = initiator.manage();
+    initiator.connection.managed(initiator.now, id, TaskManagementOutcome::Complete);
+    assert_eq!(initiator.management_response(), 0);
+    initiator.send(answer(&r2t, &pattern(4096)));
+    initiator.silence();
+    // No unit, and no other one.
+    for other in [OTHER_UNIT, LunAddress([0x80, 0, 0, 0, 0, 0, 0, 0])] {
+        let write = initiator.write(64);
+        initiator.send(write.clone());
+        initiator.r2t();
+        let abort = TaskManagementRequest { lun: other, ..initiator.abort(&write) };
+        initiator.send(abort);
+        assert_eq!(initiator.management_response(), 1);
+    }
+}
