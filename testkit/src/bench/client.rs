@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::pump;
 use super::work::{Pattern, Work};
 use crate::{paths, tools};
 
@@ -22,12 +23,19 @@ pub enum Way {
         /// One for each connection that may be asked for.
         files: Vec<String>,
     },
+    /// libiscsi URLs, for an initiator that knows data digests, which libiscsi does not.
+    Own {
+        /// One for each connection that may be asked for.
+        urls: Vec<String>,
+        /// Whether everything carries digests.
+        digests: bool,
+    },
 }
 
 impl Way {
     fn places(&self) -> &[String] {
         match self {
-            Self::Iscsi(urls) => urls,
+            Self::Iscsi(urls) | Self::Own { urls, .. } => urls,
             Self::Gfapi { files, .. } => files,
         }
     }
@@ -48,42 +56,51 @@ pub struct Seen {
     pub operations: f64,
 }
 
-/// Write every byte of the first `size` of every volume once, so that nothing measured later is a hole.
+/// Write every byte of each volume once, so that nothing measured later is a hole.
 #[track_caller]
-pub fn fill(way: &Way, size: u64) {
-    let mut fio = fio(way, size);
+pub fn fill(way: &Way, sizes: &[u64]) {
+    let mut fio = fio(way);
     fio.args(["--rw=write", "--bs=256k", "--iodepth=8"]);
-    add_jobs(&mut fio, way.places());
+    for ((number, place), size) in way.places().iter().enumerate().zip(sizes) {
+        add_job(&mut fio, number, place);
+        fio.arg(format!("--size={size}"));
+    }
     tools::run(&mut fio, Duration::from_secs(300)).success();
 }
 
-/// Run a load over the first `size` bytes of each volume for so long. Panics on an I/O error.
+/// Run a load for so long. Panics on an I/O error.
 #[track_caller]
-pub fn run(work: &Work, way: &Way, size: u64, time: Duration) -> Seen {
-    let mut fio = fio(way, size);
+pub fn run(work: &Work, way: &Way, time: Duration) -> Seen {
+    let places =
+        way.places().get(..work.connections as usize).expect("there is a volume for each connection");
+    if let (Way::Own { digests, .. }, [url]) = (way, places) {
+        return pump::run(work, url, *digests, time);
+    }
+    let mut fio = fio(way);
     fio.args(["--time_based", "--norandommap", "--random_generator=tausworthe64", "--percentile_list=50:99"])
         .arg(format!("--rw={}", work.pattern.fio()))
         .arg(format!("--bs={}", work.block))
         .arg(format!("--iodepth={}", work.depth))
+        .arg(format!("--size={}", work.size()))
         .arg(format!("--runtime={}ms", time.as_millis()));
     if work.pattern == Pattern::Mixed {
         fio.arg("--rwmixread=70");
     }
-    let places = way.places().get(..work.connections as usize);
-    add_jobs(&mut fio, places.expect("there is a volume for each connection"));
+    for (number, place) in places.iter().enumerate() {
+        add_job(&mut fio, number, place);
+    }
     let output = tools::run(&mut fio, time + Duration::from_secs(60)).success();
     parse(&output).unwrap_or_else(|| panic!("fio gave no result for {}:\n{output}", work.name))
 }
 
 /// What all runs have in common.
-fn fio(way: &Way, size: u64) -> Command {
+fn fio(way: &Way) -> Command {
     let mut fio = Command::new(paths::tool("fio/fio"));
     // fio leaves files where it runs.
     fio.current_dir(std::env::temp_dir());
-    fio.args(["--thread", "--group_reporting", "--output-format=json", "--eta=never", "--direct=1"])
-        .arg(format!("--size={size}"));
+    fio.args(["--thread", "--group_reporting", "--output-format=json", "--eta=never", "--direct=1"]);
     match way {
-        Way::Iscsi(_) => fio.arg("--ioengine=libiscsi"),
+        Way::Iscsi(_) | Way::Own { .. } => fio.arg("--ioengine=libiscsi"),
         Way::Gfapi { host, volume, .. } => {
             fio.arg("--ioengine=gfapi_async").arg(format!("--volume={volume}")).arg(format!("--brick={host}"))
         }
@@ -91,11 +108,9 @@ fn fio(way: &Way, size: u64) -> Command {
     fio
 }
 
-fn add_jobs(fio: &mut Command, places: &[String]) {
-    for (number, place) in places.iter().enumerate() {
-        // fio takes a colon as a separator of file names.
-        fio.arg(format!("--name=job{number}")).arg(format!("--filename={}", place.replace(':', "\\:")));
-    }
+fn add_job(fio: &mut Command, number: usize, place: &str) {
+    // fio takes a colon as a separator of file names.
+    fio.arg(format!("--name=job{number}")).arg(format!("--filename={}", place.replace(':', "\\:")));
 }
 
 /// The sum of reads and writes; the worse of their 99th percentiles.

@@ -1,10 +1,11 @@
 //! Entrants under one load in turn, round after round: machines are noisy, and what disturbs one of a round disturbs its neighbour.
 
+use std::thread;
 use std::time::Duration;
 
 use super::client::{self, Seen};
 use super::cost::{self, Counters, Spent, SystemCalls};
-use super::entrant::{Entrant, SIZE};
+use super::entrant::Entrant;
 use super::work::Work;
 
 /// One entrant in one round.
@@ -14,6 +15,19 @@ pub struct Sample {
     pub seen: Seen,
     /// What the serving process spent; None where there is none.
     pub spent: Option<Spent>,
+    /// How much of the machine's processors was in use, by anyone.
+    pub busy: Option<f64>,
+}
+
+/// One who takes part: an entrant under a load.
+#[derive(Clone, Copy)]
+pub struct Runner<'a> {
+    /// Who.
+    pub entrant: &'a Entrant,
+    /// Its load.
+    pub work: Work,
+    /// Its name in this contest.
+    pub name: &'a str,
 }
 
 /// One entrant in all rounds.
@@ -41,7 +55,7 @@ pub struct Contest {
 }
 
 /// How thorough a comparison is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounds {
     /// How many; the medians are over them.
     pub count: usize,
@@ -64,6 +78,19 @@ pub enum Figure {
     Cpu,
     /// Context switches of the serving process for an operation: less is better.
     Switches,
+    /// How much of the machine's processors was in use: how far more load could still bring more.
+    Busy,
+}
+
+/// What a figure, or a ratio of figures, came to over the rounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The middle.
+    pub median: f64,
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
 }
 
 impl Figure {
@@ -77,126 +104,100 @@ impl Figure {
             Self::Tail => Some(sample.seen.p99_us),
             Self::Cpu => sample.spent.map(|spent| spent.cpu_us),
             Self::Switches => sample.spent.map(|spent| spent.switches),
+            Self::Busy => sample.busy,
         }
-    }
-
-    /// Whether less of it is better.
-    #[must_use]
-    pub const fn less_is_better(self) -> bool {
-        !matches!(self, Self::Iops | Self::Bandwidth)
     }
 }
 
 impl Result {
+    /// It over the rounds.
+    #[must_use]
+    pub fn spread(&self, figure: Figure) -> Option<Spread> {
+        Spread::of(self.samples.iter().map(|sample| figure.of(sample)).collect::<Option<_>>()?)
+    }
+
     /// The median over the rounds.
     #[must_use]
     pub fn median(&self, figure: Figure) -> Option<f64> {
-        median(self.samples.iter().map(|sample| figure.of(sample)).collect::<Option<_>>()?)
+        self.spread(figure).map(|spread| spread.median)
     }
 }
 
 impl Contest {
-    /// Let the entrants run.
+    /// Let them run, the first of them being glint under the load that the contest is named after.
     #[track_caller]
     #[must_use]
-    pub fn run(store: &str, work: Work, entrants: &[&Entrant], rounds: Rounds) -> Self {
-        let mut results: Vec<Result> = entrants
+    pub fn run(store: &str, runners: &[Runner<'_>], rounds: Rounds) -> Self {
+        let mut results: Vec<Result> = runners
             .iter()
-            .map(|entrant| Result {
-                entrant: entrant.name.clone(),
+            .map(|runner| Result {
+                entrant: runner.name.to_owned(),
                 samples: Vec::with_capacity(rounds.count),
                 system_calls: None,
                 resident_mib: None,
             })
             .collect();
         for _ in 0..rounds.count {
-            for (entrant, result) in entrants.iter().zip(&mut results) {
-                result.samples.push(sample(&work, entrant, rounds.time));
+            for (runner, result) in runners.iter().zip(&mut results) {
+                result.samples.push(sample(runner, rounds.time));
             }
         }
-        for (entrant, result) in entrants.iter().zip(&mut results) {
-            let Some(process) = entrant.process else { continue };
+        for (runner, result) in runners.iter().zip(&mut results) {
+            let Some(process) = runner.entrant.process else { continue };
             result.resident_mib = Some(cost::resident_mib(process));
             let Some(counter) = SystemCalls::of(process) else { continue };
-            let seen = client::run(&work, &entrant.way, SIZE, rounds.time.min(Duration::from_secs(1)));
+            let time = rounds.time.min(Duration::from_secs(1));
+            let seen = client::run(&runner.work, &runner.entrant.way, time);
             result.system_calls = counter.stop().map(|calls| calls / seen.operations);
         }
+        let work = runners.first().expect("a contest has a first runner").work;
         Self { store: store.to_owned(), work, results }
     }
 
-    /// The median of the ratios, round by round, of the first entrant's figure to the one of the entrant called `other`.
+    /// The ratios, round by round, of the first one's figure to that of the one called `other`.
     #[must_use]
-    pub fn ratio(&self, figure: Figure, other: &str) -> Option<f64> {
+    pub fn ratio(&self, figure: Figure, other: &str) -> Option<Spread> {
         self.compare(figure, other, |first, other| first / other)
     }
 
     /// As [`Contest::ratio`], of the differences.
     #[must_use]
-    pub fn difference(&self, figure: Figure, other: &str) -> Option<f64> {
+    pub fn difference(&self, figure: Figure, other: &str) -> Option<Spread> {
         self.compare(figure, other, |first, other| first - other)
     }
 
-    fn compare(&self, figure: Figure, other: &str, how: fn(f64, f64) -> f64) -> Option<f64> {
+    fn compare(&self, figure: Figure, other: &str, how: fn(f64, f64) -> f64) -> Option<Spread> {
         let (first, rest) = self.results.split_first()?;
         let other = rest.iter().find(|result| result.entrant == other)?;
         let pairs = first.samples.iter().zip(&other.samples);
-        median(pairs.map(|(a, b)| Some(how(figure.of(a)?, figure.of(b)?))).collect::<Option<_>>()?)
+        Spread::of(pairs.map(|(a, b)| Some(how(figure.of(a)?, figure.of(b)?))).collect::<Option<_>>()?)
     }
 }
 
-fn sample(work: &Work, entrant: &Entrant, time: Duration) -> Sample {
-    let before = entrant.process.map(Counters::of);
-    let seen = client::run(work, &entrant.way, SIZE, time);
-    let spent = entrant
-        .process
-        .zip(before)
-        .map(|(process, before)| Counters::of(process).since(before, seen.operations));
-    Sample { seen, spent }
+fn sample(runner: &Runner<'_>, time: Duration) -> Sample {
+    let process = runner.entrant.process;
+    let before = process.map(Counters::of);
+    let (seen, busy) = thread::scope(|scope| {
+        let busy = scope.spawn(|| cost::busy_share(time));
+        (client::run(&runner.work, &runner.entrant.way, time), busy.join().ok().flatten())
+    });
+    let spent =
+        process.zip(before).map(|(process, before)| Counters::of(process).since(&before, seen.operations));
+    Sample { seen, spent, busy }
 }
 
-/// The middle value, or the mean of the two in the middle.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len().checked_sub(1)? / 2;
-    Some((values.get(middle)? + values.get(values.len() / 2)?) / 2.0)
+impl Spread {
+    /// None of no values.
+    #[must_use]
+    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (*values.first()?, *values.last()?);
+        // The middle value, or the mean of the two in the middle.
+        let median = (values.get((values.len() - 1) / 2)? + values.get(values.len() / 2)?) / 2.0;
+        Some(Self { median, low, high })
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn contest(first: &[f64], second: &[f64]) -> Contest {
-        let result = |name: &str, iops: &[f64]| Result {
-            entrant: name.to_owned(),
-            samples: iops
-                .iter()
-                .map(|&iops| Sample {
-                    seen: Seen { iops, bandwidth: 0.0, mean_us: 0.0, p99_us: 0.0, operations: 1.0 },
-                    spent: None,
-                })
-                .collect(),
-            system_calls: None,
-            resident_mib: None,
-        };
-        let results = vec![result("a", first), result("b", second)];
-        Contest { store: String::new(), work: super::super::work::READ_QD1, results }
-    }
-
-    #[test]
-    fn medians_are_of_the_middle() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0]), Some(3.0));
-        assert_eq!(median(vec![5.0, 1.0]), Some(3.0));
-        assert_eq!(median(vec![9.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![9.0, 1.0, 2.0, 4.0]), Some(3.0));
-    }
-
-    /// The machine was slow in the second round, for both.
-    #[test]
-    fn ratios_are_taken_within_a_round() {
-        let contest = contest(&[100.0, 20.0, 110.0], &[50.0, 10.0, 50.0]);
-        assert_eq!(contest.ratio(Figure::Iops, "b"), Some(2.0));
-        assert_eq!(contest.ratio(Figure::Cpu, "b"), None);
-        assert_eq!(contest.ratio(Figure::Iops, "c"), None);
-    }
-}
+#[path = "contest_tests.rs"]
+pub(super) mod tests;

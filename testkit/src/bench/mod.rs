@@ -4,10 +4,14 @@
 pub mod client;
 pub mod contest;
 pub mod cost;
+pub mod enclosure;
 pub mod entrant;
 pub mod goals;
+pub mod options;
 pub mod plot;
+mod pump;
 pub mod report;
+pub mod setup;
 pub mod stores;
 mod tgt;
 pub mod work;

@@ -7,12 +7,23 @@ use serde_json::{Value, json};
 use super::contest::{Contest, Figure, Result};
 use super::goals::{Bound, Verdict};
 
-/// A line for each entrant and load, glint's first, with the others' ratios to it.
+/// A line for each entrant and load, glint's first, with glint's ratios to the others: the median, and what it was between.
 #[must_use]
 pub fn table(contests: &[Contest]) -> String {
     let mut text = format!(
-        "{:<22} {:<17} {:<18} {:>8} {:>8} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7}   glint against it\n",
-        "store", "load", "who", "IOPS", "MiB/s", "mean us", "p99 us", "cpu us", "switch", "calls", "MiB"
+        "{:<17} {:<17} {:<19} {:>8} {:>8} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>5}   glint against it\n",
+        "store",
+        "load",
+        "who",
+        "IOPS",
+        "MiB/s",
+        "mean us",
+        "p99 us",
+        "cpu us",
+        "switch",
+        "calls",
+        "MiB",
+        "busy"
     );
     for contest in contests {
         for (place, result) in contest.results.iter().enumerate() {
@@ -23,7 +34,7 @@ pub fn table(contests: &[Contest]) -> String {
             let bandwidth = result.median(Figure::Bandwidth).map(|bytes| bytes / f64::from(1 << 20));
             let _ = write!(
                 text,
-                "{:<22} {:<17} {:<18} {:>8} {:>8} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7}",
+                "{:<17} {:<17} {:<19} {:>8} {:>8} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>5}",
                 contest.store,
                 contest.work.name,
                 result.entrant,
@@ -35,9 +46,16 @@ pub fn table(contests: &[Contest]) -> String {
                 figure(Figure::Switches, 2),
                 show(result.system_calls, 2),
                 show(result.resident_mib, 0),
+                figure(Figure::Busy, 2),
             );
             if place > 0 {
-                let ratio = |figure| show(contest.ratio(figure, &result.entrant), 2);
+                let ratio = |figure| {
+                    let ratio = contest.ratio(figure, &result.entrant);
+                    ratio.map_or_else(
+                        || "-".to_owned(),
+                        |ratio| format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high),
+                    )
+                };
                 let _ =
                     write!(text, "   {} x IOPS, {} x latency", ratio(Figure::Iops), ratio(Figure::Latency));
                 if result.median(Figure::Cpu).is_some() {
@@ -50,7 +68,7 @@ pub fn table(contests: &[Contest]) -> String {
     text
 }
 
-/// A line for each goal.
+/// A line for each goal, with the median and what it was between.
 #[must_use]
 pub fn goals(verdicts: &[Verdict]) -> String {
     let mut text = String::new();
@@ -60,16 +78,19 @@ pub fn goals(verdicts: &[Verdict]) -> String {
             Bound::AtLeast(bound) => (">=", bound, "x"),
             Bound::AtMost(bound) => ("<=", bound, "x"),
             Bound::Above(bound) => ("<=", bound, "us more"),
+            Bound::Itself(bound) => (">=", bound, "of 1"),
         };
         let _ = writeln!(
             text,
-            "{:<6} {:<22} {:<17} {:<10} {:>7.2} {unit} (wanted {sign} {bound}) against {}",
+            "{:<6} {:<17} {:<17} {:<9} {:>8.2} {unit} ({:.2} to {:.2}), wanted {sign} {bound}{}",
             if verdict.is_met() { "met" } else { "MISSED" },
             verdict.store,
             goal.work.name,
             format!("{:?}", goal.figure).to_lowercase(),
-            verdict.measured,
-            goal.other
+            verdict.measured.median,
+            verdict.measured.low,
+            verdict.measured.high,
+            if goal.other.is_empty() { String::new() } else { format!(", against {}", goal.other) }
         );
     }
     text
@@ -90,6 +111,7 @@ pub fn json(contests: &[Contest], verdicts: &[Verdict], setup: &Value) -> Value 
                     "p99_us": sample.seen.p99_us,
                     "cpu_us_per_operation": sample.spent.map(|spent| spent.cpu_us),
                     "context_switches_per_operation": sample.spent.map(|spent| spent.switches),
+                    "busy": sample.busy,
                 })
             })
             .collect();
@@ -119,7 +141,9 @@ pub fn json(contests: &[Contest], verdicts: &[Verdict], setup: &Value) -> Value 
                 "figure": format!("{:?}", verdict.goal.figure).to_lowercase(),
                 "against": verdict.goal.other,
                 "bound": format!("{:?}", verdict.goal.bound),
-                "measured": verdict.measured,
+                "measured": verdict.measured.median,
+                "lowest": verdict.measured.low,
+                "highest": verdict.measured.high,
                 "met": verdict.is_met(),
             })
         })

@@ -1,10 +1,11 @@
-//! The stores that are measured, and who is compared on each.
+//! The stores that are measured, who is compared on each, and under which loads.
 
 use tempfile::TempDir;
 
-use super::contest::{Contest, Rounds};
-use super::entrant::{Entrant, SIZE};
-use super::work::Work;
+use super::contest::{Contest, Rounds, Runner};
+use super::enclosure;
+use super::entrant::Entrant;
+use super::work::{self, Work};
 use crate::gluster::{GlusterCluster, VolumeSpec};
 
 /// What lies behind the volumes.
@@ -14,17 +15,27 @@ pub enum Store {
     Null,
     /// Memory.
     Ram,
-    /// Files, with direct I/O.
+    /// Memory, to compare digests with none.
+    Digests,
+    /// Files on disk, with direct I/O.
     File,
-    /// A Gluster volume of one brick.
+    /// Files in memory, with direct I/O.
+    FileInMemory,
+    /// A Gluster volume of one brick, in memory.
     Brick,
-    /// A Gluster volume with three copies.
+    /// A Gluster volume with three copies, in memory.
     Replica,
 }
 
+/// glint over one of several connections, beside itself over all.
+pub const ALONE: &str = "glint, 1 connection";
+/// glint without digests, beside itself with them.
+pub const PLAIN: &str = "glint, no digests";
+
 impl Store {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Null, Self::Ram, Self::File, Self::Brick, Self::Replica];
+    pub const ALL: [Self; 7] =
+        [Self::Null, Self::Ram, Self::Digests, Self::File, Self::FileInMemory, Self::Brick, Self::Replica];
 
     /// As the command line and the tables call it.
     #[must_use]
@@ -32,56 +43,79 @@ impl Store {
         match self {
             Self::Null => "null",
             Self::Ram => "ram",
+            Self::Digests => "digests",
             Self::File => "file",
+            Self::FileInMemory => "file-tmpfs",
             Self::Brick => "gluster-1-brick",
             Self::Replica => "gluster-replica-3",
         }
     }
 
-    /// Compare all entrants on this store under each of the loads; `seen` is told of each that is done.
+    /// Whether this load says anything about it: what digests cost shows where there is much data.
+    #[must_use]
+    pub fn takes(self, work: &Work) -> bool {
+        self != Self::Digests || [work::READ_256K, work::WRITE_256K].contains(work)
+    }
+
+    /// Compare all entrants on this store under each of the loads that it takes; `seen` is told of each that is done.
     #[track_caller]
     pub fn measure(self, works: &[Work], rounds: Rounds, mut seen: impl FnMut(&Contest)) -> Vec<Contest> {
-        // Bricks need direct I/O, and so do files; the directory of temporary files may be in memory.
-        let directory = TempDir::with_prefix_in("glint-bench-", "/var/tmp").expect("a temporary directory");
-        let size = format!("size={SIZE}");
-        let volumes = works.iter().map(|work| work.connections as usize).max().unwrap_or(1);
-        let cluster;
+        let works: Vec<Work> = works.iter().filter(|work| self.takes(work)).copied().collect();
+        if works.is_empty() {
+            return Vec::new();
+        }
+        let sizes = Work::needs(&works);
+        let (cluster, directory);
         let entrants = match self {
-            Self::Null => {
-                vec![Entrant::glint("glint null", "null:,size=1TiB", volumes), Entrant::tgt_null(volumes)]
-            }
-            Self::Ram => {
+            Self::Null => vec![Entrant::glint("glint null", "null:", &sizes), Entrant::tgt_null(&sizes)],
+            Self::Ram => vec![
+                Entrant::glint("glint ram", "ram:", &sizes),
+                Entrant::tgt_memory(&sizes),
+                Entrant::tgt_null(&sizes),
+            ],
+            Self::Digests => {
+                let glint = Entrant::glint("glint ram", "ram:", &sizes);
+                let tgt = Entrant::tgt_memory(&sizes);
                 vec![
-                    Entrant::glint("glint ram", &format!("ram:,{size}"), volumes),
-                    Entrant::tgt_memory(volumes),
-                    Entrant::tgt_null(volumes),
+                    glint.with_digests("glint, digests", true),
+                    glint.with_digests(PLAIN, false),
+                    tgt.with_digests("tgt rdwr, digests", true),
                 ]
             }
-            Self::File => {
-                let device = format!("file:{}/glint-#.img,{size}", directory.path().display());
+            Self::File | Self::FileInMemory => {
+                let place = if self == Self::File { enclosure::disk() } else { enclosure::memory() };
+                if !enclosure::has_direct_io(&place) {
+                    eprintln!("{}: no direct I/O here, left out", self.name());
+                    return Vec::new();
+                }
+                directory = TempDir::with_prefix_in("file-", place).expect("a temporary directory");
+                let device = format!("file:{}/glint-#.img", directory.path().display());
                 vec![
-                    Entrant::glint("glint file", &device, volumes),
-                    Entrant::tgt_file(directory.path(), volumes),
+                    Entrant::glint("glint file", &device, &sizes),
+                    Entrant::tgt_file(directory.path(), &sizes),
                 ]
             }
             Self::Brick | Self::Replica => {
                 cluster = GlusterCluster::start().expect("a GlusterFS");
-                let spec =
-                    VolumeSpec { replica: if self == Self::Brick { 1 } else { 3 }, ..VolumeSpec::default() };
-                let volume = cluster.create_volume("bench", &spec).expect("a volume");
-                let device = format!("{},{size}", volume.uri("glint-#.img"));
+                let replica = if self == Self::Brick { 1 } else { 3 };
+                let volume = cluster.create_volume("bench", &VolumeSpec { replica, ..VolumeSpec::default() });
+                let volume = volume.expect("a volume");
                 vec![
-                    Entrant::glint("glint gluster", &device, volumes),
-                    Entrant::tgt_gluster(&volume, volumes),
-                    Entrant::gfapi(&volume, volumes),
+                    Entrant::glint("glint gluster", &volume.uri("glint-#.img"), &sizes),
+                    Entrant::tgt_gluster(&volume, &sizes),
+                    Entrant::gfapi(&volume, &sizes),
                 ]
             }
         };
-        let entrants: Vec<&Entrant> = entrants.iter().collect();
         works
             .iter()
-            .map(|work| {
-                let contest = Contest::run(self.name(), *work, &entrants, rounds);
+            .map(|&work| {
+                let runner = |entrant| Runner { entrant, work, name: &entrant.name };
+                let mut runners: Vec<Runner<'_>> = entrants.iter().map(runner).collect();
+                if let (Some(work), Some(glint)) = (work.by_one(), entrants.first()) {
+                    runners.push(Runner { entrant: glint, work, name: ALONE });
+                }
+                let contest = Contest::run(self.name(), &runners, rounds);
                 seen(&contest);
                 contest
             })

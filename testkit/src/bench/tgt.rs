@@ -1,7 +1,6 @@
 //! tgt, the user-space target that distributions ship: `tgtd` on ports of its own.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -19,21 +18,12 @@ pub struct Tgt {
 }
 
 impl Tgt {
-    /// Start it without targets. `scratch` is a directory over which it sees a file system in memory, if that is given.
+    /// Start it without targets.
     #[track_caller]
     #[must_use]
-    pub fn start(scratch: Option<&Path>) -> Self {
+    pub fn start() -> Self {
         let portal = loopback();
-        let mut command = match scratch {
-            None => Command::new("tgtd"),
-            Some(place) => {
-                let mut command = Command::new("unshare");
-                command
-                    .args(["--mount", "sh", "-c", "mount -t tmpfs tmpfs \"$0\" && exec tgtd \"$@\""])
-                    .arg(place);
-                command
-            }
-        };
+        let mut command = Command::new("tgtd");
         command.args(["-f", "-C", &portal.port().to_string(), "--iscsi", &format!("portal={portal}")]);
         let tgt = Self { process: Process::start(&mut command), portal, targets: 0 };
         crate::wait::until("tgtd answers", Duration::from_secs(10), || {

@@ -63,19 +63,77 @@ pub const READ_256K: Work = work("256k read qd8", Pattern::Read, 256 << 10, 8);
 /// 256 KiB writes in order, 8 at a time.
 pub const WRITE_256K: Work = work("256k write qd8", Pattern::Write, 256 << 10, 8);
 
-/// Every load that all pairs are measured with.
-pub const ALL: [Work; 7] = [READ_QD1, WRITE_QD1, READ_QD32, WRITE_QD32, MIXED_QD32, READ_256K, WRITE_256K];
+/// Four connections that read 4 KiB at random places, 32 at a time each.
+pub const READ_BY_FOUR: Work = READ_QD32.by_four("4k randread x4");
+/// Four connections that write 4 KiB at random places, 32 at a time each.
+pub const WRITE_BY_FOUR: Work = WRITE_QD32.by_four("4k randwrite x4");
+
+/// Every load.
+pub const ALL: [Work; 9] = [
+    READ_QD1,
+    WRITE_QD1,
+    READ_QD32,
+    WRITE_QD32,
+    MIXED_QD32,
+    READ_256K,
+    WRITE_256K,
+    READ_BY_FOUR,
+    WRITE_BY_FOUR,
+];
+
+/// Bytes that a load goes over, all connections together: more than the processors' caches hold.
+const SIZE: u64 = 256 << 20;
 
 impl Work {
-    /// The same over four connections.
-    #[must_use]
-    pub const fn by_four(self, name: &'static str) -> Self {
+    const fn by_four(self, name: &'static str) -> Self {
         Self { name, connections: 4, ..self }
     }
 
-    /// Whether it is measured in bytes rather than in operations.
+    /// The same over one connection; its name is not this one's.
     #[must_use]
-    pub const fn is_large(&self) -> bool {
-        self.block > 64 << 10
+    pub fn by_one(self) -> Option<Self> {
+        let one = |other: &Self| {
+            Self { name: self.name, connections: 1, ..self } == Self { name: self.name, ..*other }
+        };
+        (self.connections > 1).then(|| ALL.into_iter().find(one)).flatten()
+    }
+
+    /// Bytes of each connection's volume that it goes over.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        SIZE / self.connections as u64
+    }
+
+    /// Bytes that each volume needs for these loads, as many as there have to be.
+    #[must_use]
+    pub fn needs(works: &[Self]) -> Vec<u64> {
+        let volumes = works.iter().map(|work| work.connections).max().unwrap_or(1);
+        let goes_to = |number: u32| works.iter().filter(move |work| work.connections > number);
+        (0..volumes).map(|number| goes_to(number).map(Self::size).max().unwrap_or(SIZE)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volumes_are_as_large_as_their_loads() {
+        assert_eq!(Work::needs(&[READ_QD1]), [256 << 20]);
+        assert_eq!(Work::needs(&[READ_BY_FOUR]), [64 << 20; 4]);
+        assert_eq!(Work::needs(&ALL), [256 << 20, 64 << 20, 64 << 20, 64 << 20]);
+    }
+
+    #[test]
+    fn one_connection_does_what_four_do() {
+        assert_eq!(READ_BY_FOUR.by_one(), Some(READ_QD32));
+        assert_eq!(WRITE_BY_FOUR.by_one(), Some(WRITE_QD32));
+        assert_eq!(READ_QD32.by_one(), None);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::BTreeSet<_> = ALL.iter().map(|work| work.name).collect();
+        assert_eq!(names.len(), ALL.len());
     }
 }
