@@ -41,6 +41,10 @@ impl Tgt {
         let target = ["--lld", "iscsi", "--mode", "target", "--tid", &number];
         let unit = ["--lld", "iscsi", "--mode", "logicalunit", "--op", "new", "--tid", &number, "--lun", "1"];
         self.run(&[&target[..], &["--op", "new", "-T", &name]].concat());
+        // By itself it takes none, whoever offers them.
+        for digest in ["HeaderDigest", "DataDigest"] {
+            self.run(&[&target[..], &["--op", "update", "--name", digest, "--value", "CRC32C,None"]].concat());
+        }
         self.run(&[&unit[..], &["--bstype", kind, "--backing-store", store]].concat());
         self.run(&[&target[..], &["--op", "bind", "-I", "ALL"]].concat());
         format!("iscsi://{}/{name}/1", self.portal)
