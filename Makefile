@@ -11,10 +11,10 @@ TEST_LIMIT ?= 900
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-deps conformance lint fuzz bench bench-quick bench-micro bench-deps bindings
+.PHONY: help run build test test-deps conformance lint fuzz bench bench-quick bench-micro bench-instructions bench-deps bindings
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build glint and serve a 1 GiB file-backed volume on 127.0.0.1:3260
 	@scripts/install-deps run
@@ -86,6 +86,11 @@ bench-quick: build bench-deps ## the same in under 3 minutes, and less of it
 bench-micro: ## measure what a command costs in memory
 	@scripts/install-deps run
 	cargo bench --locked --bench datapath
+
+# What a change costs: make bench-instructions BENCH=--save stores the counts in benches/results/instructions.json.
+bench-instructions: ## count a command's instructions in memory; fail when they have grown
+	@scripts/install-deps bench
+	cargo bench --quiet --locked --bench instructions -- $(BENCH)
 
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind

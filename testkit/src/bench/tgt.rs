@@ -43,7 +43,9 @@ impl Tgt {
         self.run(&[&target[..], &["--op", "new", "-T", &name]].concat());
         // By itself it takes none, whoever offers them.
         for digest in ["HeaderDigest", "DataDigest"] {
-            self.run(&[&target[..], &["--op", "update", "--name", digest, "--value", "CRC32C,None"]].concat());
+            self.run(
+                &[&target[..], &["--op", "update", "--name", digest, "--value", "CRC32C,None"]].concat(),
+            );
         }
         self.run(&[&unit[..], &["--bstype", kind, "--backing-store", store]].concat());
         self.run(&[&target[..], &["--op", "bind", "-I", "ALL"]].concat());
