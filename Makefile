@@ -11,10 +11,10 @@ TEST_LIMIT ?= 900
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-deps conformance lint fuzz bench bindings
+.PHONY: help run build test test-deps conformance lint fuzz bench bench-quick bench-micro bench-instructions bench-deps bindings
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build glint and serve a 1 GiB file-backed volume on 127.0.0.1:3260
 	@scripts/install-deps run
@@ -67,8 +67,30 @@ fuzz: ## fuzz a target for a while: make fuzz FUZZ=pdu|login|connection|multiple
 		-max_total_time=$(SECONDS) -max_len=4096 -timeout=10 -fork=$(JOBS) -artifact_prefix='$(FUZZ_DIR)/' \
 		'$(FUZZ_DIR)/corpus/$(FUZZ)' '$(CURDIR)/fuzz/corpus/$(FUZZ)'
 
-bench: ## measure what a command costs in memory
+# tgt, fio with libiscsi and gfapi, GlusterFS. Results go to benches/results; of the quick run to the target directory.
+bench-deps:
+	@scripts/install-deps bench
+	@scripts/build-fio '$(TOOLS)/fio'
+
+# What to narrow it to: any of what `bench --help` lists.
+BENCH ?=
+RUN_BENCH = GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)' TEST_LIMIT=3600 scripts/run-test-binary \
+	cargo run --quiet --release --locked -p glint-testkit --bin bench --
+
+bench: build bench-deps ## compare glint with its peers, side by side (under 40 minutes): make bench BENCH='ram --rounds 9'
+	$(RUN_BENCH) --out benches/results $(BENCH)
+
+bench-quick: build bench-deps ## the same in under 3 minutes, and less of it
+	$(RUN_BENCH) --quick --out '$(TARGET_DIR)/bench-quick' $(BENCH)
+
+bench-micro: ## measure what a command costs in memory
+	@scripts/install-deps run
 	cargo bench --locked --bench datapath
+
+# What a change costs: make bench-instructions BENCH=--save stores the counts in benches/results/instructions.json.
+bench-instructions: ## count a command's instructions in memory; fail when they have grown
+	@scripts/install-deps bench
+	cargo bench --quiet --locked --bench instructions -- $(BENCH)
 
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Options that a volume for block files needs whatever its kind: caches off, direct I/O down to the bricks,
 /// unprivileged clients.
-const BLOCK_OPTIONS: &[(&str, &str)] = &[
+pub(crate) const BLOCK_OPTIONS: &[(&str, &str)] = &[
     ("performance.quick-read", "off"),
     ("performance.read-ahead", "off"),
     ("performance.io-cache", "off"),
@@ -45,7 +45,7 @@ const BLOCK_OPTIONS: &[(&str, &str)] = &[
 ];
 
 /// Options that only a replicated volume accepts.
-const REPLICA_OPTIONS: &[(&str, &str)] = &[
+pub(crate) const REPLICA_OPTIONS: &[(&str, &str)] = &[
     ("cluster.eager-lock", "enable"),
     ("cluster.quorum-type", "auto"),
     ("cluster.choose-local", "off"),

@@ -5,6 +5,7 @@
 //! about it, and so fails the test. What was started ends with the value that holds it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod bench;
 pub mod conformance;
 pub mod data;
 pub mod fio;
