@@ -42,6 +42,7 @@ impl Work {
     /// Does it until told to stop, and waits for the ends of what is under way then.
     #[track_caller]
     pub fn run(&self, initiator: &mut Initiator, seed: u32, stop: &AtomicBool) -> Latency {
+        initiator.take_meanwhile();
         let data = vec![0xa5; self.length as usize];
         let mut random = seed.wrapping_mul(0x9e37_79b9) | 1;
         let mut latency = Latency::default();
