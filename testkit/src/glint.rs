@@ -392,7 +392,8 @@ impl Glint {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("glint runs");
         // proc_pid_stat(5): the name in brackets may hold anything; after it utime and stime are the 12th and 13th.
         let (_, fields) = stat.rsplit_once(')').expect("a name in brackets");
-        let ticks = fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("ticks"));
+        let ticks =
+            fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("ticks"));
         Duration::from_secs_f64(ticks.sum::<u64>() as f64 / rustix::param::clock_ticks_per_second() as f64)
     }
 

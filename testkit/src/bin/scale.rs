@@ -63,7 +63,8 @@ fn main() -> ExitCode {
         return ExitCode::from(64);
     }
     let of = |all: &[&'static str]| -> Vec<&'static str> {
-        let named: Vec<_> = all.iter().copied().filter(|one| wanted.iter().any(|wanted| wanted == one)).collect();
+        let named: Vec<_> =
+            all.iter().copied().filter(|one| wanted.iter().any(|wanted| wanted == one)).collect();
         if named.is_empty() { all.to_vec() } else { named }
     };
     for backend in of(&BACKENDS) {
