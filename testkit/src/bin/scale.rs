@@ -3,9 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use glint_testkit::glint::{Builder, Glint};
-use glint_testkit::gluster::{GlusterCluster, VolumeSpec};
-use glint_testkit::scale::{Flood, Load, Work, fairness, flood, footprint, load, port, targets};
+use glint_testkit::scale::{Flood, Load, Store, Work, fairness, flood, footprint, load, port};
 
 const USAGE: &str = "usage: scale [idle|busy|flood|fairness] [null|ram|file|gluster]...
 
@@ -14,51 +12,11 @@ session notices of a flood by others. What is named narrows it.";
 
 const COUNT: usize = 1000;
 const BUSY: usize = 32;
-const BACKENDS: [&str; 4] = ["null", "ram", "file", "gluster"];
 const SCENES: [&str; 4] = ["idle", "busy", "flood", "fairness"];
-
-/// Where volumes live.
-struct Store {
-    backend: &'static str,
-    directory: tempfile::TempDir,
-    gluster: Option<(GlusterCluster, glint_testkit::gluster::GlusterVolume)>,
-}
-
-impl Store {
-    fn new(backend: &'static str) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let gluster = (backend == "gluster").then(|| {
-            let cluster = GlusterCluster::start().expect("GlusterFS starts");
-            let spec = VolumeSpec { replica: 1, ..VolumeSpec::default() };
-            let volume = cluster.create_volume("scale", &spec).expect("a volume");
-            (cluster, volume)
-        });
-        Self { backend, directory, gluster }
-    }
-
-    fn device(&self, number: usize) -> String {
-        match &self.gluster {
-            Some((_, volume)) => volume.uri(&format!("v{number}.img")),
-            None if self.backend == "file" => {
-                format!("file:{}", self.directory.path().join(format!("v{number}.img")).display())
-            }
-            None => format!("{}:", self.backend),
-        }
-    }
-
-    fn serve(&self, limits: &str, count: usize) -> Glint {
-        let targets = targets(count, "64MiB", |number| self.device(number));
-        build().start_with_config(&format!("[limits]\n{limits}\n{targets}"))
-    }
-}
-
-fn build() -> Builder {
-    Glint::serve()
-}
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    if wanted.iter().any(|wanted| !BACKENDS.contains(&&**wanted) && !SCENES.contains(&&**wanted)) {
+    if wanted.iter().any(|wanted| !Store::BACKENDS.contains(&&**wanted) && !SCENES.contains(&&**wanted)) {
         eprintln!("{USAGE}");
         return ExitCode::from(64);
     }
@@ -67,7 +25,7 @@ fn main() -> ExitCode {
             all.iter().copied().filter(|one| wanted.iter().any(|wanted| wanted == one)).collect();
         if named.is_empty() { all.to_vec() } else { named }
     };
-    for backend in of(&BACKENDS) {
+    for backend in of(&Store::BACKENDS) {
         for scene in of(&SCENES) {
             let store = Store::new(backend);
             match scene {
@@ -82,12 +40,12 @@ fn main() -> ExitCode {
 }
 
 fn idle(store: &Store) {
-    let (glint, _crowd, told) = footprint(build, COUNT, "64MiB", |number| store.device(number));
+    let (glint, _crowd, told) = footprint(store, COUNT);
     let before = glint.cpu_time();
     std::thread::sleep(Duration::from_secs(10));
     println!(
         "{:8} idle      start {:.2} s, with one volume {} KiB, a volume {:.1} KiB, a session {:.1} KiB, idle {:.2} % of a processor",
-        store.backend,
+        store.backend(),
         told.start.as_secs_f64(),
         told.bare_kib,
         told.volume_kib,
@@ -98,11 +56,11 @@ fn idle(store: &Store) {
 
 /// In turns: 32 volumes alone, and 32 among a thousand, each with its session.
 fn busy(store: &Store) {
-    let alone = store.serve("max_sessions = 1100\nmax_connections = 1200", BUSY);
+    let alone = store.serve("", BUSY);
     let (mut few, mut many) = (Load::default(), Load::default());
     // Those that are alone have files of their own.
-    let other = Store::new(store.backend);
-    let (among, _crowd, _) = footprint(build, COUNT, "64MiB", |number| other.device(number));
+    let other = Store::new(store.backend());
+    let (among, _crowd, _) = footprint(&other, COUNT);
     for work in [Work::SMALL, Work::SMALL.deep(8)] {
         for _ in 0..5 {
             let ports = || (0..BUSY).map(|number| port(number).named("iqn.2026-12.io.glint.test:busy"));
@@ -111,7 +69,7 @@ fn busy(store: &Store) {
         }
         println!(
             "{:8} busy      QD{} on each of {BUSY}: {:.0} IOPS {:.2} us CPU alone, {:.0} IOPS {:.2} us CPU among {COUNT}: {:.3} {:.3}",
-            store.backend,
+            store.backend(),
             work.depth,
             few.rate(),
             few.cpu_us(),
@@ -129,7 +87,7 @@ fn floods(store: &Store) {
         let told = flood(&glint, 64, Duration::from_secs(10));
         println!(
             "{:8} flood     {workers} workers, bytes_in_flight 64 MiB: {} KiB before, {} KiB at most, {} KiB after, {} writes",
-            store.backend,
+            store.backend(),
             told.before_kib,
             told.peak_kib,
             told.after_kib,
@@ -149,7 +107,7 @@ fn fair(store: &Store) {
                 let told = fairness(&glint, &flood, 5, Duration::from_secs(1));
                 println!(
                     "{:8} fairness  {workers} workers, {connections} x QD128 {name}: p50 {:?} -> {:?}, p99 {:?} -> {:?}: {:.1} x; flood {} commands, p99 {:?}",
-                    store.backend,
+                    store.backend(),
                     told.alone.quantile(0.5),
                     told.beside.quantile(0.5),
                     told.alone.quantile(0.99),

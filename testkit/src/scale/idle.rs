@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Crowd, LIMITS, port, targets};
-use crate::glint::{Builder, Glint};
+use super::{Crowd, Store, port};
+use crate::glint::Glint;
+
+/// For a thousand sessions and some more.
+const LIMITS: &str = "max_sessions = 1100\nmax_connections = 1200";
 
 /// What they cost.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +23,8 @@ pub struct Footprint {
 
 /// Starts glint with one volume, then with `count` of them and as many sessions; gives the second for more, with its sessions.
 #[track_caller]
-pub fn footprint(
-    build: impl Fn() -> Builder,
-    count: usize,
-    size: &str,
-    device: impl Fn(usize) -> String,
-) -> (Glint, Crowd, Footprint) {
-    let start = |count| build().start_with_config(&format!("{LIMITS}\n{}", targets(count, size, &device)));
+pub fn footprint(store: &Store, count: usize) -> (Glint, Crowd, Footprint) {
+    let start = |count| store.serve(LIMITS, count);
     let mut bare = start(1);
     let bare_kib = bare.resident_kib();
     assert!(bare.terminate().success());

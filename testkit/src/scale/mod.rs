@@ -6,6 +6,8 @@ mod flood;
 mod idle;
 mod latency;
 mod load;
+mod soak;
+mod store;
 mod work;
 
 pub use crowd::{Crowd, allow_files};
@@ -14,15 +16,14 @@ pub use flood::{Flooded, flood};
 pub use idle::{Footprint, footprint};
 pub use latency::Latency;
 pub use load::{Load, load};
+pub use soak::{Sample, Soak, Verdict};
+pub use store::Store;
 pub use work::Work;
 
 use std::fmt::Write;
 
 use crate::glint::IQN_BASE;
 use crate::initiator::Port;
-
-/// Limits for a thousand sessions and some more.
-const LIMITS: &str = "[limits]\nmax_sessions = 1100\nmax_connections = 1200\n";
 
 /// `count` targets `v0`, `v1` and so on, with one unit each, on what `device` says.
 pub fn targets(count: usize, size: &str, device: impl Fn(usize) -> String) -> String {

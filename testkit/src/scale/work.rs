@@ -42,13 +42,24 @@ impl Work {
     /// Does it until told to stop, and waits for the ends of what is under way then.
     #[track_caller]
     pub fn run(&self, initiator: &mut Initiator, seed: u32, stop: &AtomicBool) -> Latency {
+        self.run_while(initiator, seed, || !stop.load(Ordering::Relaxed))
+    }
+
+    /// Does it as long as `goes_on`, which is asked before each command, and waits for the ends of what is under way then.
+    #[track_caller]
+    pub fn run_while(
+        &self,
+        initiator: &mut Initiator,
+        seed: u32,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Latency {
         initiator.take_meanwhile();
         let data = vec![0xa5; self.length as usize];
-        let mut random = seed.wrapping_mul(0x9e37_79b9) | 1;
+        let mut random = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9) | 1;
         let mut latency = Latency::default();
         let mut open = HashMap::new();
         loop {
-            while open.len() < self.depth && !stop.load(Ordering::Relaxed) {
+            while open.len() < self.depth && goes_on() {
                 let began = Instant::now();
                 open.insert(self.send(initiator, &mut random, &data), began);
             }
