@@ -260,7 +260,8 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
     /// Does what the connection asks for; gives the end when that has come.
     fn act(&mut self, cx: &mut Context<'_>, more: &mut bool) -> Option<End> {
         let mut moved = 0;
-        self.is_behind = false;
+        // Nothing was read in this turn: even if nothing was left to do, another has to.
+        *more |= std::mem::take(&mut self.is_behind);
         loop {
             if moved >= MOST_DATA {
                 self.is_behind = true;

@@ -78,6 +78,5 @@ pub fn fairness(glint: &Glint, flood: &Flood, rounds: usize, time: Duration) -> 
             }
         });
     }
-    one.log_out();
     told
 }
