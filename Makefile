@@ -11,7 +11,7 @@ TEST_LIMIT ?= 900
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-deps conformance lint fuzz bench bench-quick bench-micro bench-instructions bench-deps bindings
+.PHONY: help run build test test-deps conformance lint fuzz bench bench-quick bench-micro bench-instructions bench-deps scale soak bindings
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,20 @@ bench-micro: ## measure what a command costs in memory
 bench-instructions: ## count a command's instructions in memory; fail when they have grown
 	@scripts/install-deps bench
 	cargo bench --quiet --locked --bench instructions -- $(BENCH)
+# What to narrow them to: scenes (idle busy flood fairness) and backends (null ram file gluster).
+SCALE ?=
+SOAK ?=
+BENCH_ENV := GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)'
+
+scale: build ## measure a thousand volumes and sessions, memory under a flood, fairness: make scale SCALE='idle gluster'
+	@scripts/install-deps test
+	$(BENCH_ENV) cargo run --release --quiet --locked -p glint-testkit --bin scale -- $(SCALE)
+
+# The default of SECONDS is that of the fuzzer.
+soak: SECONDS := 1200
+soak: build ## ordinary life for a while, and whether anything grows by it: make soak SECONDS=1200 SOAK='ram gluster'
+	@scripts/install-deps test
+	$(BENCH_ENV) cargo run --release --quiet --locked -p glint-testkit --bin soak -- $(SECONDS) $(SOAK)
 
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind

@@ -182,7 +182,8 @@ impl Bench {
             provisioning: Provisioning::Thin,
             ..OpenOptions::default()
         };
-        let context = BackendContext::new(Duration::from_secs(12), FileIo::Auto).expect("nothing is asked for");
+        let context =
+            BackendContext::new(Duration::from_secs(12), FileIo::Auto).expect("nothing is asked for");
         let store = backend::open(device, &options, &context)
             .now_or_never()
             .expect("the device opens at once")

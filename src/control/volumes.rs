@@ -129,7 +129,7 @@ impl OpenTarget {
 
     /// Serves a unit.
     pub(super) fn add(&mut self, lun: LunConfig, unit: Arc<LogicalUnit<Device>>, metrics: &Metrics) {
-        let volume = Arc::new(metrics.volume(self.device.server.name(), lun.number));
+        let volume = metrics.volume(self.device.server.name(), lun.number);
         self.device.volumes.rcu(|volumes| {
             let mut volumes: Vec<_> = volumes.iter().filter(|(own, _)| *own != lun.number).cloned().collect();
             volumes.push((lun.number, Arc::clone(&volume)));

@@ -19,6 +19,7 @@ mod readiness;
 mod roster;
 mod sessions;
 mod tasks;
+mod turnstile;
 mod workers;
 
 pub use limits::Limits;

@@ -1,5 +1,6 @@
 //! Worker threads: each runs the connections that it was given in a runtime of its own, so that they share nothing but what they must.
 
+use super::turnstile;
 use crate::backend;
 use glint_target_core::lun::background::{Spawner, Work};
 use std::future::Future;
@@ -72,6 +73,7 @@ impl Worker {
         let (jobs, mut inbox) = mpsc::unbounded_channel::<Job>();
         let serve = async move {
             backend::serve_thread();
+            tokio::spawn(turnstile::keep());
             while let Some(job) = inbox.recv().await {
                 tokio::spawn(job());
             }

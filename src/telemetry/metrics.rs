@@ -2,13 +2,15 @@
 
 use super::process::ProcessCollector;
 use super::reading::Reading;
-use super::volume::{VolumeFamilies, VolumeMetrics};
+use super::volume::VolumeMetrics;
+use super::volumes::Volumes;
 use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, Result, TextEncoder};
+use std::sync::Arc;
 
 /// The registry and the handles of node-wide metrics.
 pub struct Metrics {
     registry: Registry,
-    volumes: VolumeFamilies,
+    volumes: Volumes,
     /// Sessions that exist.
     pub sessions: IntGauge,
     /// TCP connections that are open.
@@ -53,12 +55,12 @@ impl Metrics {
             &["by"],
         )?;
         registry.register(Box::new(file_io.clone()))?;
-        let volumes = VolumeFamilies::register(&registry)?;
+        let volumes = Volumes::register(&registry)?;
         Ok(Self { volumes, sessions, connections, logins_failed, pdu_errors, file_io, registry })
     }
 
-    /// The handles of one logical unit.
-    pub fn volume(&self, target: &str, lun: u16) -> VolumeMetrics {
+    /// Those of one logical unit.
+    pub fn volume(&self, target: &str, lun: u16) -> Arc<VolumeMetrics> {
         self.volumes.volume(target, lun)
     }
 

@@ -7,6 +7,7 @@ mod process;
 mod reading;
 mod throttle;
 mod volume;
+mod volumes;
 
 pub use operation::Operation;
 pub use throttle::Throttle;

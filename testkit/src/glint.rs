@@ -387,6 +387,16 @@ impl Glint {
         fs::read_dir(format!("/proc/{}/fd", self.id())).expect("glint runs").count()
     }
 
+    /// User and system time that all its threads have taken.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("glint runs");
+        // proc_pid_stat(5): the name in brackets may hold anything; after it utime and stime are the 12th and 13th.
+        let (_, fields) = stat.rsplit_once(')').expect("a name in brackets");
+        let ticks =
+            fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("ticks"));
+        Duration::from_secs_f64(ticks.sum::<u64>() as f64 / rustix::param::clock_ticks_per_second() as f64)
+    }
+
     /// The first word of a field of `/proc/PID/status`.
     pub fn status(&self, field: &str) -> String {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("glint runs");

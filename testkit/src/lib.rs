@@ -17,6 +17,7 @@ pub mod paths;
 pub mod pki;
 pub mod ports;
 pub mod process;
+pub mod scale;
 pub mod tools;
 pub mod tunnel;
 pub mod vm;

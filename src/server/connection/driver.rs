@@ -13,16 +13,20 @@ use crate::server::limits::Limits;
 use crate::server::node::Node;
 use crate::server::orders::Orders;
 use crate::server::sessions::Refusal;
+use crate::server::turnstile;
 use glint_target_core::scsi::command::{Command, DeviceServer, Outcome};
 use glint_target_core::session::connection::{Connection, Ending};
 use glint_target_core::session::event::{BindOutcome, CloseReason, Event, Leg, TaskId};
 use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Turns in a row before other connections of the worker have theirs.
-const MOST_TURNS: usize = 16;
+/// A connection takes turns for so long before others of the worker have theirs: by about as much a busy one holds up one that is not.
+const SLICE: Duration = Duration::from_micros(100);
+
+/// Data that is moved in one turn; a command more may begin.
+const MOST_DATA: usize = 1 << 20;
 
 /// A session with its connections and all that it has. Until it is logged in it is one connection.
 pub(super) struct Driver<S: DeviceServer, F> {
@@ -36,6 +40,8 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) clock: Clock,
     /// A command for whose data there is no room yet. Nothing is read and no event taken while it waits.
     pub(super) held_up: Option<(TaskId, Command)>,
+    /// The last turn left some of what the connection asks for to the next, which reads nothing before that is done.
+    pub(super) is_behind: bool,
     /// Data of commands that are not complete.
     pub(super) gathered: Part,
     /// Nothing is read before: others are to complete their commands first.
@@ -57,20 +63,21 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         others
             .chain(self.joining.iter().map(Candidate::orders))
             .for_each(|orders| orders.register(cx.waker()));
-        for _ in 0..MOST_TURNS {
-            match self.turn(cx) {
-                Ok(true) => {}
+        let mut now = Instant::now();
+        let until = now + SLICE;
+        while now < until {
+            match self.turn(cx, now) {
+                Ok(true) => now = Instant::now(),
                 Ok(false) => return Poll::Pending,
                 Err(end) => return Poll::Ready(end),
             }
         }
-        cx.waker().wake_by_ref();
+        turnstile::queue(cx);
         Poll::Pending
     }
 
     /// Everything once, in the order in which one thing gives work to the next; tells whether another turn may find more to do.
-    fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
-        let now = Instant::now();
+    fn turn(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
         self.obey(now)?;
         let mut more = !self.joining.is_empty() && self.admit(now);
         more |= self.poll_bound(cx, now);
@@ -195,7 +202,8 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
 
     fn read(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
         let wants_input = |line: &Line| self.connection.wants_input(line.leg);
-        if self.held_up.is_some() || self.paused_until.is_some() || !self.lines.iter().any(wants_input) {
+        let has_other_work = self.held_up.is_some() || self.is_behind || self.paused_until.is_some();
+        if has_other_work || !self.lines.iter().any(wants_input) {
             return Ok(false);
         }
         match self.gathered.verdict(self.connection.is_throttled()) {
@@ -254,13 +262,21 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
 
     /// Does what the connection asks for; gives the end when that has come.
     fn act(&mut self, cx: &mut Context<'_>, more: &mut bool) -> Option<End> {
+        let mut moved = 0;
+        // Nothing was read in this turn: even if nothing was left to do, another has to.
+        *more |= std::mem::take(&mut self.is_behind);
         loop {
+            if moved >= MOST_DATA {
+                self.is_behind = true;
+                return None;
+            }
             let event = match self.held_up.take() {
                 Some((id, command)) => Event::Execute(id, command),
                 None => self.connection.poll_event()?,
             };
             match event {
                 Event::Execute(id, command) => {
+                    moved += command.data_out.len() + command.data_in_room as usize;
                     self.held_up = self.commands.start(cx, id, command, &mut self.connection);
                     if self.held_up.is_some() {
                         return None;

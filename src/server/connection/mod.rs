@@ -93,6 +93,7 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         ),
         clock: Clock::new(),
         held_up: None,
+        is_behind: false,
         gathered: node.gathering.part(),
         paused_until: None,
         refused: false,

@@ -349,6 +349,17 @@ fn reads_that_exceed_the_budget_take_turns() {
 
 /// Commands that wait for room are known to the connection alone, and end like those whose data is on its way.
 #[test]
+fn who_moves_much_at_a_time_is_heard_afterwards() {
+    let stage = Stage::new(Limits::default());
+    let mut initiator = stage.session(1);
+    for _ in 0..20 {
+        // As much as one turn moves: nothing is read before the next.
+        assert_eq!(initiator.run(&[0x28], 1 << 20).good().len(), 1 << 20);
+        assert_eq!(initiator.run(&TEST_UNIT_READY, 0).status, GOOD);
+    }
+}
+
+#[test]
 fn what_waits_for_room_is_aborted_by_others() {
     const READS: usize = 32;
     let stage = Stage::new(Limits { bytes_per_connection: 1 << 20, ..Limits::default() });

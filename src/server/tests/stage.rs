@@ -151,7 +151,7 @@ impl Stage {
             auth: AuthPolicy::Open,
             device: Arc::new(ServedDevice {
                 server: device.clone(),
-                volumes: ArcSwap::from_pointee(vec![(0, Arc::new(node.metrics().volume(TARGET, 0)))]),
+                volumes: ArcSwap::from_pointee(vec![(0, node.metrics().volume(TARGET, 0))]),
             }),
         };
         let group = PortalGroup {

@@ -106,12 +106,18 @@ impl Initiator {
     /// Answers an R2T; `data` is all that the command writes.
     #[track_caller]
     pub fn answer(&mut self, r2t: &ReadyToTransfer, data: &[u8]) {
+        self.answer_in(PIECE, r2t, data);
+    }
+
+    /// The same in PDUs with so many bytes each.
+    #[track_caller]
+    pub fn answer_in(&mut self, piece: usize, r2t: &ReadyToTransfer, data: &[u8]) {
         let start = r2t.buffer_offset as usize;
         let burst = &data[start..start + r2t.desired_length as usize];
-        let last = burst.len().div_ceil(PIECE).saturating_sub(1);
-        for (nth, piece) in burst.chunks(PIECE).enumerate() {
+        let last = burst.len().div_ceil(piece).saturating_sub(1);
+        for (nth, part) in burst.chunks(piece).enumerate() {
             let tags = (r2t.initiator_task_tag, r2t.target_transfer_tag);
-            let pdu = self.data_out(tags, nth as u32, (start + nth * PIECE) as u32, piece, nth == last);
+            let pdu = self.data_out(tags, nth as u32, (start + nth * piece) as u32, part, nth == last);
             self.send(pdu);
         }
     }

@@ -19,6 +19,8 @@ pub struct Line {
     socket: TcpStream,
     decoder: FrameDecoder,
     input: BytesMut,
+    /// What comes is taken while something is sent.
+    takes_meanwhile: bool,
     /// StatSN of the next status.
     pub exp_stat_sn: Serial,
     /// The numbers of the last PDU.
@@ -51,6 +53,7 @@ impl Line {
             socket,
             decoder: FrameDecoder::new((1 << 24) - 1),
             input: BytesMut::new(),
+            takes_meanwhile: false,
             exp_stat_sn: Serial(0),
             heard: Numbering::default(),
         }
@@ -71,7 +74,40 @@ impl Line {
     pub fn try_send(&mut self, pdu: &InitiatorPdu) -> io::Result<()> {
         let mut out = BytesMut::new();
         pdu.encode(Digest::None, Digest::None, &mut out);
-        self.socket.write_all(&out)
+        if self.takes_meanwhile { self.exchange(&out) } else { self.socket.write_all(&out) }
+    }
+
+    /// From now on takes what comes while it sends, as initiators do that have much under way both ways: otherwise both ends may wait for
+    /// each other to take something.
+    pub fn take_meanwhile(&mut self) {
+        self.takes_meanwhile = true;
+    }
+
+    fn exchange(&mut self, mut out: &[u8]) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, poll};
+        use rustix::net::{SendFlags, send};
+        while !out.is_empty() {
+            match send(&self.socket, out, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(sent) => out = out.get(sent..).unwrap_or_default(),
+                Err(rustix::io::Errno::AGAIN) => {
+                    let mut either = [PollFd::new(&self.socket, PollFlags::IN | PollFlags::OUT)];
+                    poll(&mut either, None)?;
+                    if either.iter().any(|socket| socket.revents().contains(PollFlags::IN)) {
+                        self.read()?;
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes some of what has come; 0 when the target has closed.
+    fn read(&mut self) -> io::Result<usize> {
+        let mut piece = [0; 1 << 16];
+        let read = self.socket.read(&mut piece)?;
+        self.input.extend_from_slice(piece.get(..read).unwrap_or_default());
+        Ok(read)
     }
 
     /// The next PDU; none when the target has closed.
@@ -97,10 +133,9 @@ impl Line {
                 return None;
             }
             self.socket.set_read_timeout(Some(left)).expect("a read time limit");
-            let mut piece = [0; 1 << 16];
-            match self.socket.read(&mut piece) {
+            match self.read() {
                 Ok(0) => return Some(None),
-                Ok(read) => self.input.extend_from_slice(piece.get(..read).unwrap_or_default()),
+                Ok(_) => {}
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock | ErrorKind::TimedOut => return None,
                     ErrorKind::Interrupted => {}

@@ -7,7 +7,7 @@ use glint_target_core::pdu::fields::{RESERVED_TAG, Serial};
 use glint_target_core::pdu::initiator::{
     InitiatorPdu, LogoutRequest, NopOut, TaskManagementRequest, TextRequest,
 };
-use glint_target_core::pdu::target::TargetPdu;
+use glint_target_core::pdu::target::{NopIn, TargetPdu};
 use glint_target_core::scsi::lun_address::LunAddress;
 
 use super::session::Initiator;
@@ -111,6 +111,22 @@ impl Initiator {
             cmd_sn: self.cmd_sn(),
             exp_stat_sn: self.line.exp_stat_sn,
             data: Bytes::copy_from_slice(data),
+        }));
+    }
+
+    /// Answers a ping of the target's, if it wants an answer.
+    pub fn answer_ping(&mut self, ping: &NopIn) {
+        if ping.target_transfer_tag == RESERVED_TAG {
+            return;
+        }
+        self.send(InitiatorPdu::NopOut(NopOut {
+            immediate: true,
+            lun: ping.lun,
+            initiator_task_tag: RESERVED_TAG,
+            target_transfer_tag: ping.target_transfer_tag,
+            cmd_sn: self.cmd_sn(),
+            exp_stat_sn: self.line.exp_stat_sn,
+            data: Bytes::new(),
         }));
     }
 
