@@ -12,7 +12,6 @@ use super::enclosure;
 use super::tgt::Tgt;
 use crate::glint::Glint;
 use crate::gluster::GlusterVolume;
-use crate::tools;
 
 /// One that serves; ends when dropped.
 pub struct Entrant {
@@ -124,10 +123,12 @@ fn serve_files(tgt: &mut Tgt, kind: &str, directory: &Path, sizes: &[u64]) -> Ve
 /// same file open.
 #[track_caller]
 fn gluster_files(volume: &GlusterVolume, prefix: &str, sizes: &[u64]) -> Vec<String> {
-    let make = |(number, size): (usize, &u64)| {
-        let name = format!("/{prefix}-{number}.img");
-        tools::qemu_img(&["create", "-q", "-f", "raw", &volume.uri(&name), &size.to_string()]);
-        name
-    };
-    sizes.iter().enumerate().map(make).collect()
+    let names: Vec<String> = (0..sizes.len()).map(|number| format!("/{prefix}-{number}.img")).collect();
+    // glint makes files that are not there; tools that end as they should take ten seconds for glfs_fini.
+    let mut builder = Glint::serve();
+    for (number, (name, size)) in names.iter().zip(sizes).enumerate() {
+        builder = builder.volume(&format!("v{number}={},size={size}", volume.uri(name)));
+    }
+    drop(builder.start());
+    names
 }
