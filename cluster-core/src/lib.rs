@@ -4,4 +4,5 @@
 //! actions out. `docs/ownership.md` states the protocol and what it takes for granted.
 #![forbid(unsafe_code)]
 
+pub mod membership;
 pub mod store;
