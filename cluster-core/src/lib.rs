@@ -4,5 +4,7 @@
 //! actions out. `docs/ownership.md` states the protocol and what it takes for granted.
 #![forbid(unsafe_code)]
 
+pub mod forwarding;
 pub mod membership;
+pub mod ownership;
 pub mod store;

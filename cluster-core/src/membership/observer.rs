@@ -25,12 +25,13 @@ pub struct Watch {
     /// When the latest reading that saw it so had begun.
     still: Option<Instant>,
     changed: Option<Instant>,
+    alive_since: Option<Instant>,
 }
 
 impl Watch {
     /// Nothing seen yet.
     pub fn new(timing: Timing) -> Self {
-        Self { timing, seen: None, since: None, still: None, changed: None }
+        Self { timing, seen: None, since: None, still: None, changed: None, alive_since: None }
     }
 
     /// A reading that began at `began` has ended: with the file, or with none there. One that failed tells nothing.
@@ -40,18 +41,14 @@ impl Watch {
             return;
         }
         if self.since.is_some() {
+            if self.judgement() != Judgement::Alive {
+                self.alive_since = Some(now);
+            }
             self.changed = Some(now);
         }
         self.seen = file;
         self.since = Some(now);
         self.still = None;
-    }
-
-    /// It has shown otherwise that it lives: by a record that it wrote.
-    pub fn shown(&mut self, now: Instant) {
-        self.since = self.since.map(|_| now);
-        self.still = None;
-        self.changed = Some(now);
     }
 
     /// What to think of it.
@@ -64,6 +61,16 @@ impl Watch {
             _ if self.changed.is_some() => Judgement::Alive,
             _ => Judgement::Unknown,
         }
+    }
+
+    /// Since when it has been alive without a break.
+    pub fn alive_since(&self) -> Option<Instant> {
+        self.alive_since.filter(|_| self.judgement() == Judgement::Alive)
+    }
+
+    /// When the latest reading began that makes it dead. Whatever it wrote itself by then, it had a living heartbeat before that.
+    pub fn dead_as_of(&self) -> Option<Instant> {
+        self.still.filter(|_| self.judgement() == Judgement::Dead)
     }
 
     /// When its heartbeat was last seen to have changed.

@@ -31,10 +31,8 @@ fn one_without_a_heartbeat_is_dead_after_a_while() {
     assert_eq!(watch.judgement(), Judgement::Unknown);
     watch.read(at(zero, 7), at(zero, 7), None);
     assert_eq!(watch.judgement(), Judgement::Dead);
-    watch.shown(at(zero, 8));
-    assert_eq!(watch.judgement(), Judgement::Alive);
-    watch.read(at(zero, 14), at(zero, 14), None);
-    assert_eq!(watch.judgement(), Judgement::Alive);
-    watch.read(at(zero, 15), at(zero, 15), None);
-    assert_eq!(watch.judgement(), Judgement::Dead);
+    assert_eq!((watch.dead_as_of(), watch.alive_since()), (Some(at(zero, 7)), None));
+    watch.read(at(zero, 8), at(zero, 8), Some(Bytes::from_static(b"1")));
+    watch.read(at(zero, 9), at(zero, 9), Some(Bytes::from_static(b"2")));
+    assert_eq!((watch.dead_as_of(), watch.alive_since()), (None, Some(at(zero, 8))));
 }
