@@ -8,3 +8,6 @@ pub mod forwarding;
 pub mod membership;
 pub mod ownership;
 pub mod store;
+
+#[cfg(test)]
+mod simulation;

@@ -52,8 +52,14 @@ impl<T: Clone> Executor<T> {
         }
     }
 
-    /// A request has come, at this reading of this node's clock.
-    pub fn offer(&mut self, now: Stamp, origin: &Incarnation, request: &Request) -> Verdict<T> {
+    /// A request has come, at this reading of this node's clock. Unless `is_open`, the owner begins nothing new at this moment.
+    pub fn offer(
+        &mut self,
+        now: Stamp,
+        is_open: bool,
+        origin: &Incarnation,
+        request: &Request,
+    ) -> Verdict<T> {
         if self.epoch != Some(request.epoch) {
             return Verdict::Refuse(Refusal::NotOwner);
         }
@@ -72,6 +78,9 @@ impl<T: Clone> Executor<T> {
             Some(Some(result)) => return Verdict::Again(result.clone()),
             Some(None) => return Verdict::UnderWay,
             None => {}
+        }
+        if !is_open {
+            return Verdict::Refuse(Refusal::NotOwner);
         }
         if u128::from(now.0.saturating_sub(request.stamp.0)) > self.freshness.age.as_millis() {
             return Verdict::Refuse(Refusal::Old);

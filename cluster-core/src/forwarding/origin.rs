@@ -6,6 +6,9 @@ use crate::ownership::{Class, Epoch, Reason, Route};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+/// From a refusal to the next attempt.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// A command that has come in; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u64);
@@ -55,6 +58,8 @@ struct Pending {
     /// It may be executed twice without harm (READ).
     is_repeatable: bool,
     since: Instant,
+    /// Not sent before then: an owner has refused it.
+    again: Instant,
     sent: Option<Sent>,
 }
 
@@ -73,9 +78,9 @@ impl Origin {
         Self { patience, pending: BTreeMap::new(), links: BTreeMap::new() }
     }
 
-    /// A command has come in; [`Self::advance`] sends it on its way.
+    /// A command has come in, at that time; [`Self::advance`] sends it on its way.
     pub fn arrive(&mut self, now: Instant, id: CommandId, class: Class, is_repeatable: bool) {
-        self.pending.insert(id, Pending { class, is_repeatable, since: now, sent: None });
+        self.pending.insert(id, Pending { class, is_repeatable, since: now, again: now, sent: None });
     }
 
     /// Its session has gone: nobody waits for its answer. True if it had not left here, so that it never will be executed.
@@ -104,6 +109,7 @@ impl Origin {
     /// The owner has answered. Gives whether the owner record should be read again.
     pub fn reply<T>(
         &mut self,
+        now: Instant,
         id: CommandId,
         epoch: Epoch,
         reply: Reply<T>,
@@ -119,6 +125,7 @@ impl Origin {
                 false
             }
             Reply::Refused(refusal) => {
+                pending.again = now + PAUSE;
                 if sent.is_repeated && !pending.is_repeatable {
                     // The other sending of it may have been begun, and may yet be.
                     pending.sent = Some(Sent { is_current: false, ..sent });
@@ -162,6 +169,7 @@ impl Origin {
                 Route::Here(epoch) => orders.push(Order::Execute(*id, *epoch)),
                 Route::Local => orders.push(Order::Local(*id)),
                 Route::NotReady(reason) => orders.push(Order::NotReady(*id, *reason)),
+                Route::Owner(..) if now < pending.again => continue,
                 Route::Owner(to, epoch) => {
                     let mut sent = Sent {
                         to: to.clone(),

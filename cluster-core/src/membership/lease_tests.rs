@@ -12,8 +12,8 @@ fn it_lasts_from_the_beginning_of_the_write() {
     assert_eq!(lease.beat(zero + SECOND), None, "one at a time");
     lease.written(zero + 2 * SECOND, true);
     assert_eq!(lease.term(zero + 2 * SECOND), Some(Term(1)));
-    assert_eq!(lease.until(), Some(zero + 5 * SECOND));
-    assert_eq!(lease.term(zero + 5 * SECOND), None);
+    assert_eq!(lease.until(), Some(zero + 4 * SECOND));
+    assert_eq!(lease.term(zero + 4 * SECOND), None);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_lapse_ends_the_term() {
     assert_eq!(lease.term(zero + SECOND), Some(Term(1)));
     lease.beat(zero + 2 * SECOND).unwrap();
     lease.written(zero + 4 * SECOND, false);
-    assert_eq!(lease.until(), Some(zero + 6 * SECOND), "what failed counts for nothing");
+    assert_eq!(lease.until(), Some(zero + 5 * SECOND), "what failed counts for nothing");
     // Stopped in the middle of a write: what it brings is long over when it is heard of.
     lease.beat(zero + 4 * SECOND).unwrap();
     lease.written(zero + 60 * SECOND, true);

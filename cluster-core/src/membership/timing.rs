@@ -30,8 +30,8 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             beat: Duration::from_secs(1),
-            fence: Duration::from_secs(5),
-            dead: Duration::from_secs(7),
+            fence: Duration::from_secs(4),
+            dead: Duration::from_secs(6),
             drift: 10,
         }
     }
@@ -61,6 +61,6 @@ mod tests {
         assert_eq!(good.check(), Ok(()));
         assert_eq!(Timing { beat: Duration::from_secs(2), ..good }.check(), Err(TimingError::Beat));
         assert_eq!(Timing { dead: good.fence, ..good }.check(), Err(TimingError::Dead));
-        assert_eq!(Timing { drift: 170, ..good }.check(), Err(TimingError::Dead));
+        assert_eq!(Timing { drift: 210, ..good }.check(), Err(TimingError::Dead));
     }
 }

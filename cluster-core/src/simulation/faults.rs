@@ -1,0 +1,141 @@
+//! What goes wrong.
+
+use super::node::NodeEvent;
+use super::world::{Event, MS, World, node_id};
+
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// The process is killed, and starts again.
+    Crash {
+        node: usize,
+        down: u64,
+    },
+    /// The process is frozen.
+    Freeze {
+        node: usize,
+        time: u64,
+    },
+    /// It is frozen between a decision and what it sends.
+    Stall {
+        node: usize,
+        time: u64,
+    },
+    Store {
+        node: usize,
+        is_cut: bool,
+    },
+    Brick {
+        node: usize,
+        is_cut: bool,
+    },
+    Internal {
+        a: usize,
+        b: usize,
+        is_cut: bool,
+    },
+    Client {
+        client: usize,
+        node: usize,
+        is_cut: bool,
+    },
+    /// An order to move the volume, given to whoever owns it.
+    Move {
+        to: usize,
+    },
+    /// SIGTERM, and a start after it.
+    Shutdown {
+        node: usize,
+    },
+    /// The owner record becomes unreadable.
+    Damage,
+}
+
+pub struct Faults {
+    pub store: Vec<bool>,
+    pub brick: Vec<bool>,
+    pub internal: Vec<Vec<bool>>,
+    pub client: Vec<Vec<bool>>,
+}
+
+impl Faults {
+    pub fn new(nodes: usize, clients: usize) -> Self {
+        Self {
+            store: vec![false; nodes],
+            brick: vec![false; nodes],
+            internal: vec![vec![false; nodes]; nodes],
+            client: vec![vec![false; nodes]; clients],
+        }
+    }
+}
+
+impl World {
+    /// Faults until that time, and none after it.
+    pub fn schedule(&mut self, count: u64, until: u64, with_stalls: bool) {
+        let (nodes, clients) = (self.nodes.len() as u64, self.clients.len() as u64);
+        for _ in 0..count {
+            let at = 2000 * MS + self.random.below(until - 2000 * MS);
+            let time = [300 * MS, 2000 * MS, 9000 * MS][self.random.below(3) as usize];
+            let time = self.random.below(time).min(until - at);
+            let node = self.random.below(nodes) as usize;
+            let other = (node + 1 + self.random.below(nodes - 1) as usize) % nodes as usize;
+            let (a, b) = (node.min(other), node.max(other));
+            let client = self.random.below(clients) as usize;
+            let kind = self.random.below(13);
+            let cut = |is_cut| match kind {
+                6 => Fault::Store { node, is_cut },
+                7 => Fault::Brick { node, is_cut },
+                8 => Fault::Internal { a, b, is_cut },
+                _ => Fault::Client { client, node, is_cut },
+            };
+            let fault = match kind {
+                0 | 1 => Fault::Crash { node, down: time },
+                2 | 3 => Fault::Freeze { node, time },
+                4 | 5 if with_stalls => Fault::Stall { node, time },
+                4 | 5 => Fault::Freeze { node, time },
+                6..10 => {
+                    self.push(at + time, Event::Fault(cut(false)));
+                    cut(true)
+                }
+                10 => Fault::Move { to: node },
+                11 => Fault::Shutdown { node },
+                _ => Fault::Damage,
+            };
+            self.push(at, Event::Fault(fault));
+        }
+    }
+
+    pub fn strike(&mut self, fault: Fault) {
+        match fault {
+            Fault::Crash { node, down } => {
+                self.crash(node);
+                self.push(down + 10 * MS, Event::Start(node));
+            }
+            Fault::Freeze { node, time } => {
+                self.nodes[node].frozen = self.nodes[node].frozen.max(self.now + time)
+            }
+            Fault::Stall { node, time } => self.nodes[node].stall = Some(time),
+            Fault::Store { node, is_cut } => self.faults.store[node] = is_cut,
+            Fault::Brick { node, is_cut } => self.faults.brick[node] = is_cut,
+            Fault::Internal { a, b, is_cut } => {
+                self.faults.internal[a][b] = is_cut;
+                if is_cut {
+                    self.disconnect(a, b, 1500 * MS);
+                }
+            }
+            Fault::Client { client, node, is_cut } => self.faults.client[client][node] = is_cut,
+            Fault::Move { to } => {
+                for at in 0..self.nodes.len() {
+                    self.tell(at, NodeEvent::Move(node_id(to)));
+                }
+            }
+            Fault::Shutdown { node } => self.tell(node, NodeEvent::Shutdown),
+            Fault::Damage => self.store.damage(),
+        }
+    }
+
+    fn tell(&mut self, at: usize, event: NodeEvent) {
+        if let Some(boot) = self.nodes[at].running {
+            self.push(0, Event::Node(at, boot, event));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The schedules.
+
+use super::world::{MS, World};
+
+const FAULTS_END: u64 = 40_000 * MS;
+const END: u64 = 70_000 * MS;
+
+/// How a run is to be.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// The nodes believe that the volume fences; it does.
+    fences: bool,
+    enforces: bool,
+    faults: u64,
+    /// Processes are frozen between a decision and what follows from it: only fencing is safe against that.
+    with_stalls: bool,
+    /// Initiators give up after that, and go on at once.
+    patience: Option<u64>,
+    /// A clock goes wrong by so many parts of a thousand.
+    drift: i64,
+}
+
+const FENCED: Plan =
+    Plan { fences: true, enforces: true, faults: 12, with_stalls: true, patience: None, drift: 0 };
+const LEASED: Plan = Plan { fences: false, enforces: false, with_stalls: false, ..FENCED };
+
+/// What went wrong, and what was done.
+fn run(seed: u64, plan: Plan) -> (Vec<String>, World) {
+    let nodes = 2 + (seed % 2) as usize;
+    let mut world = World::new(seed, nodes, 2 + (seed / 2 % 2) as usize, plan.fences, plan.enforces);
+    for client in &mut world.clients {
+        client.patience = plan.patience;
+    }
+    if plan.drift != 0 {
+        world.nodes[0].drift = -plan.drift;
+        world.nodes[1].drift = plan.drift;
+    }
+    world.schedule(plan.faults, FAULTS_END, plan.with_stalls);
+    world.run(END);
+    let blocks = world.brick.blocks;
+    world.checker.finish(&blocks);
+    let mut faults = world.checker.faults.clone();
+    if faults.is_empty() {
+        for (at, client) in world.clients.iter().enumerate() {
+            if client.last_good < END - 5000 * MS {
+                faults.push(format!("initiator {at} got nothing done since {}", client.last_good));
+            }
+        }
+        let active = world
+            .nodes
+            .iter()
+            .flat_map(|slot| &slot.node)
+            .filter(|node| node.machine.active().is_some())
+            .count();
+        if active != 1 {
+            faults.push(format!("{active} nodes are active"));
+        }
+    }
+    (faults, world)
+}
+
+fn rounds(short: u64) -> u64 {
+    std::env::var("GLINT_CLUSTER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(short)
+}
+
+fn all_hold(plan: Plan, short: u64) {
+    let first = std::env::var("GLINT_CLUSTER_SEED").ok().and_then(|seed| seed.parse().ok());
+    let (mut acknowledged, mut epochs, count) = (0, 0, if first.is_some() { 1 } else { rounds(short) });
+    for seed in (0..count).map(|round| first.unwrap_or(0) + round) {
+        let (faults, world) = run(seed, plan);
+        assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
+        acknowledged += world.checker.acknowledged;
+        epochs += world.store.record.epoch.0;
+    }
+    // Else nothing was tested.
+    assert!(acknowledged > 100 * count && epochs > 2 * count, "{acknowledged} writes, {epochs} epochs");
+}
+
+#[test]
+fn nothing_is_lost_where_the_store_fences() {
+    all_hold(FENCED, 60);
+}
+
+#[test]
+fn nothing_is_lost_by_the_lease_alone_as_long_as_clocks_are_good() {
+    all_hold(LEASED, 40);
+}
