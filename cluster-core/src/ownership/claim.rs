@@ -12,17 +12,21 @@ const SOON: u32 = 10;
 
 impl Ownership {
     pub(super) fn go_on_idle(&mut self, now: Instant, view: &View<'_>, do_: &mut Vec<Action>) {
-        let Some(seen) = &self.seen else { return };
+        let (Some(seen), Some(term)) = (&self.seen, view.lease.term(now)) else { return };
+        if !self.settings.fences && !self.ending.is_empty() {
+            // What is still on its way to the store must not meet what comes after it.
+            return;
+        }
         if self.is_mine() && (self.leaving || self.shy_until.is_some_and(|until| now < until)) {
             // Nothing of it is served here any more, and it is to go to others: no need to let them wait.
             let epoch = seen.epoch;
+            self.term = term;
             return self.release(epoch, None, false, do_);
         }
         let is_shy = self.shy_until.is_some_and(|until| now < until);
         if self.leaving || is_shy || !self.may_claim(now, view) {
             return;
         }
-        let Some(term) = view.lease.term(now) else { return };
         let record = OwnerRecord {
             holder: Holder::Owned(self.settings.me.clone()),
             pinned: seen.record.pinned && matches!(seen.record.holder, Holder::Released(_)),
@@ -75,9 +79,7 @@ impl Ownership {
     pub(super) fn set(&mut self, now: Instant, outcome: SetOutcome, do_: &mut Vec<Action>) {
         match (self.step.clone(), outcome) {
             (Step::Claiming, SetOutcome::Won) => {
-                let Some(seen) = &self.seen else { return };
-                let epoch = Epoch(seen.epoch.0 + 1);
-                self.note_own(now, epoch);
+                let Some(epoch) = self.note_own(now) else { return };
                 self.won = Some(epoch);
                 self.attempts = 0;
                 self.fence(epoch, do_);
@@ -89,7 +91,7 @@ impl Ownership {
                 self.read_due = now;
                 do_.push(Action::Changed);
             }
-            (Step::Releasing { epoch, to }, outcome) => self.released(now, epoch, to, outcome, do_),
+            (Step::Releasing { to, .. }, outcome) => self.released(now, to, outcome, do_),
             _ => {}
         }
     }
@@ -134,7 +136,7 @@ impl Ownership {
         // Others may be able to open it.
         self.attempts = 0;
         self.shy_until = Some(now + self.settings.grace * 4);
-        do_.push(Action::Stop(epoch));
+        self.end(epoch, do_);
         self.release(epoch, None, false, do_);
     }
 

@@ -2,6 +2,7 @@
 
 use super::record::{Epoch, Holder, OwnerRecord, Seen};
 use crate::membership::{Incarnation, Lease, NodeId, Peers, Term};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// What does not change while a volume is served.
@@ -68,6 +69,8 @@ pub enum Input {
     Refused(Epoch),
     /// All commands have ended and are on stable storage, or that failed.
     Drained(Ticket, bool),
+    /// Nothing that an epoch has sent to the store can arrive there any more.
+    Stopped(Ticket),
     /// The volume is to go to that node (SET TARGET PORT GROUPS, `glint move`).
     Move(NodeId),
     /// This process is to end: hand it over.
@@ -92,9 +95,9 @@ pub enum Action {
     Hold(Epoch),
     /// As `Hold`; and tell when all that runs has ended and is on stable storage.
     Drain(Ticket, Epoch),
-    /// It is over: nothing goes to the file any more, what has come back refused is answered, the file is closed. Without waiting: what is still on its
-    /// way to the store is refused there.
-    Stop(Epoch),
+    /// It is over: nothing goes to the file any more, what has come back refused is answered, the file is closed when what is on its way has come back.
+    /// Told by [`Input::Stopped`] then; only where the store does not fence that is waited for.
+    Stop(Ticket, Epoch),
     /// Tell the others, that node first, to look at the record.
     Tell(Option<NodeId>),
     /// Ownership as seen from here has changed: waiting commands are routed again, access states are reported anew (unit attention 2Ah/06h).
@@ -149,8 +152,10 @@ pub struct Ownership {
     pub(super) active_since: Instant,
     /// The last epoch that this process has won: a damaged record of this epoch was its own.
     pub(super) won: Option<Epoch>,
-    /// The record that is being set.
-    pub(super) pending: Option<OwnerRecord>,
+    /// Epochs that were stopped, of which something may still be on its way to the store.
+    pub(super) ending: BTreeSet<Ticket>,
+    /// The record that is being set, and the epoch that it begins.
+    pub(super) pending: Option<(Epoch, OwnerRecord)>,
     pub(super) leaving: bool,
 }
 
@@ -174,6 +179,7 @@ impl Ownership {
             attempts: 0,
             active_since: now,
             won: None,
+            ending: BTreeSet::new(),
             pending: None,
             leaving: false,
         }
@@ -221,6 +227,7 @@ impl Ownership {
             Input::Drained(ticket, is_done) if self.takes(ticket) => self.drained(now, is_done, do_),
             // Answers to what was given up since.
             Input::Set(..) | Input::Fenced(..) | Input::Loaded(..) | Input::Drained(..) => {}
+            Input::Stopped(ticket) => drop(self.ending.remove(&ticket)),
             Input::Refused(epoch) => self.refused(now, epoch, do_),
             Input::Move(to) => self.move_to(now, to, do_),
             Input::Shutdown => self.leaving = true,
@@ -325,19 +332,20 @@ impl Ownership {
 
     /// Asks for the record to be set, and waits for that.
     pub(super) fn begin_setting(&mut self, after: Epoch, record: OwnerRecord, do_: &mut Vec<Action>) {
-        self.pending = Some(record.clone());
+        self.pending = Some((Epoch(after.0.saturating_add(1)), record.clone()));
         let ticket = self.wait();
         do_.push(Action::Set(ticket, after, record));
     }
 
-    /// What this node has set is what is seen.
-    pub(super) fn note_own(&mut self, now: Instant, epoch: Epoch) {
-        let Some(record) = self.pending.take() else { return };
+    /// What this node has set is what is seen, unless a reading has seen it before, or what came after it. Gives the epoch.
+    pub(super) fn note_own(&mut self, now: Instant) -> Option<Epoch> {
+        let (epoch, record) = self.pending.take()?;
         if self.seen.as_ref().is_none_or(|known| known.epoch < epoch) {
             self.seen = Some(Seen { epoch, record });
             self.since = now;
             self.still = now;
         }
+        Some(epoch)
     }
 
     /// The record still says that this is ours.
@@ -366,8 +374,16 @@ impl Ownership {
         };
         self.waiting = None;
         self.read_due = now;
-        do_.extend(epoch.map(Action::Stop));
+        if let Some(epoch) = epoch {
+            self.end(epoch, do_);
+        }
         do_.push(Action::Changed);
+    }
+
+    pub(super) fn end(&mut self, epoch: Epoch, do_: &mut Vec<Action>) {
+        let ticket = self.ticket();
+        self.ending.insert(ticket);
+        do_.push(Action::Stop(ticket, epoch));
     }
 
     fn ticket(&mut self) -> Ticket {

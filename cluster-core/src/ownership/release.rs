@@ -69,7 +69,6 @@ impl Ownership {
     pub(super) fn released(
         &mut self,
         now: Instant,
-        epoch: Epoch,
         to: Option<NodeId>,
         outcome: SetOutcome,
         do_: &mut Vec<Action>,
@@ -78,7 +77,7 @@ impl Ownership {
         self.stop(now, do_);
         self.not_before = now + self.settings.retry;
         if outcome == SetOutcome::Won {
-            self.note_own(now, Epoch(epoch.0 + 1));
+            let _ = self.note_own(now);
             do_.push(Action::Tell(to));
         }
     }

@@ -60,13 +60,16 @@ impl Checker {
         self.check(handle.epoch >= newest, || format!("{now}: {handle:?} writes after {newest:?}"));
         self.newest = newest.max(handle.epoch);
         // A write that its initiator took for finished must not come after one that was issued later.
-        let ended = self.writes.get(&value).and_then(|write| write.ended);
-        let overtaken = self.history[block].iter().map(|(_, other)| (*other, self.writes[other].issued));
-        let overtaken: Vec<_> =
-            overtaken.filter(|(_, issued)| ended.is_some_and(|ended| ended < *issued)).collect();
-        self.check(overtaken.is_empty(), || {
-            format!("{now}: {value} had ended at {ended:?} and comes after {overtaken:?}, through {handle:?}")
-        });
+        if let Some(ended) = self.writes.get(&value).and_then(|write| write.ended) {
+            let later = |other: &u64| self.writes.get(other).is_some_and(|other| ended < other.issued);
+            let overtaken: Vec<_> =
+                self.history[block].iter().map(|(_, other)| *other).filter(|other| later(other)).collect();
+            self.check(overtaken.is_empty(), || {
+                format!(
+                    "{now}: {value} had ended at {ended} and comes after {overtaken:?}, through {handle:?}"
+                )
+            });
+        }
         let write = self.writes.get_mut(&value).expect("it was issued");
         write.applied.push(now);
         let count = write.applied.len();
@@ -101,7 +104,7 @@ impl Checker {
     /// An initiator has read this.
     pub fn read(&mut self, issued: u64, now: u64, block: usize, value: u64) {
         self.reads += 1;
-        let since = match self.history[block].iter().position(|(_, other)| *other == value) {
+        let since = match self.history[block].iter().rposition(|(_, other)| *other == value) {
             None if value == 0 => Some(0),
             None => None,
             Some(at) => Some(at + 1),

@@ -115,6 +115,7 @@ impl World {
             self.step(node, next);
         }
         self.watch_drain(node);
+        self.watch_ending(node);
     }
 
     pub fn retry_refused(&mut self, node: &mut Node, epoch: Epoch) {
@@ -143,6 +144,15 @@ impl World {
             && let Some(ticket) = node.drain.take()
         {
             self.drive(node, Input::Drained(ticket, true));
+        }
+    }
+
+    pub fn watch_ending(&mut self, node: &mut Node) {
+        let Node { ending, tasks, .. } = node;
+        let is_over = |epoch: Epoch| !tasks.values().any(|task| task.epoch == epoch);
+        let over: Vec<_> = ending.extract_if(.., |(_, epoch)| is_over(*epoch)).collect();
+        for (ticket, _) in over {
+            self.drive(node, Input::Stopped(ticket));
         }
     }
 }

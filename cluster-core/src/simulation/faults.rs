@@ -105,6 +105,9 @@ impl World {
     }
 
     pub fn strike(&mut self, fault: Fault) {
+        if self.is_traced {
+            eprintln!("{:>9} {fault:?}", self.now);
+        }
         match fault {
             Fault::Crash { node, down } => {
                 self.crash(node);

@@ -85,6 +85,7 @@ pub struct Node {
     pub blocks: [VecDeque<u64>; BLOCKS],
     pub serving: Option<Epoch>,
     pub drain: Option<Ticket>,
+    pub ending: Vec<(Ticket, Epoch)>,
     beats_read: BTreeSet<Incarnation>,
     ends: Option<Instant>,
 }
@@ -120,6 +121,7 @@ impl World {
             blocks: Default::default(),
             serving: None,
             drain: None,
+            ending: Vec::new(),
             beats_read: BTreeSet::new(),
             ends: None,
         };
@@ -365,7 +367,13 @@ impl World {
         let now = self.local(node.at);
         let mut actions = Vec::new();
         let view = View { lease: &node.lease, peers: &node.peers };
+        let told = self.is_traced.then(|| format!("{input:?}"));
         node.machine.handle(now, &view, input, &mut actions);
+        if let Some(told) =
+            told.filter(|told| !actions.is_empty() || !matches!(told.as_str(), "Tick" | "Wanted"))
+        {
+            eprintln!("{:>9} n{}.{} {told} -> {actions:?}", self.now, node.at, node.boot);
+        }
         for action in actions {
             let (at, boot) = (node.at, node.boot);
             match action {
@@ -384,12 +392,14 @@ impl World {
                     node.drain = Some(ticket);
                     self.watch_drain(node);
                 }
-                Action::Stop(epoch) => {
+                Action::Stop(ticket, epoch) => {
+                    node.ending.push((ticket, epoch));
                     node.serving = None;
                     node.drain = None;
                     node.executor.serve(None);
                     self.stop_tasks(node, epoch);
                     self.ask(at, boot, Ask::Close(epoch));
+                    self.watch_ending(node);
                 }
                 Action::Tell(_) => {
                     for peer in node.links.values().map(|link| link.peer.clone()).collect::<Vec<_>>() {

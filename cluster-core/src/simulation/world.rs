@@ -107,7 +107,8 @@ pub struct World {
     pub checker: Checker,
     /// What the nodes believe.
     pub fences: bool,
-    pub events_done: u64,
+    /// GLINT_CLUSTER_TRACE is set: what happens is written to standard error.
+    pub is_traced: bool,
 }
 
 pub fn node_id(at: usize) -> NodeId {
@@ -138,7 +139,7 @@ impl World {
             faults: Faults::new(nodes, clients),
             checker: Checker::default(),
             fences,
-            events_done: 0,
+            is_traced: std::env::var_os("GLINT_CLUSTER_TRACE").is_some(),
         };
         for at in 0..nodes {
             let drift = world.random.below(17) as i64 - 8;
@@ -186,7 +187,6 @@ impl World {
             }
             let ((now, _), event) = entry.remove_entry();
             self.now = now;
-            self.events_done += 1;
             match event {
                 Event::Node(at, boot, event) => self.node_event(at, boot, event),
                 Event::Client(at, event) => self.client(at, event),
