@@ -21,7 +21,7 @@ struct Plan {
 }
 
 const FENCED: Plan =
-    Plan { fences: true, enforces: true, faults: 12, with_stalls: true, patience: None, drift: 0 };
+    Plan { fences: true, enforces: true, faults: 10, with_stalls: true, patience: None, drift: 0 };
 const LEASED: Plan = Plan { fences: false, enforces: false, with_stalls: false, ..FENCED };
 
 /// What went wrong, and what was done.
@@ -35,7 +35,7 @@ fn run(seed: u64, plan: Plan) -> (Vec<String>, World) {
         world.nodes[0].drift = -plan.drift;
         world.nodes[1].drift = plan.drift;
     }
-    world.schedule(plan.faults, FAULTS_END, plan.with_stalls);
+    world.schedule(plan.faults * (1 + seed % 4), FAULTS_END, plan.with_stalls);
     world.run(END);
     let blocks = world.brick.blocks;
     world.checker.finish(&blocks);
@@ -84,4 +84,32 @@ fn nothing_is_lost_where_the_store_fences() {
 #[test]
 fn nothing_is_lost_by_the_lease_alone_as_long_as_clocks_are_good() {
     all_hold(LEASED, 40);
+}
+
+/// What an assumption is worth: without it something breaks, and the checker sees it.
+fn something_breaks(plan: Plan, what: &str, within: u64) {
+    let broken = (0..within)
+        .map(|seed| run(seed, plan).0)
+        .find(|faults| faults.iter().any(|fault| fault.contains(what)));
+    assert!(broken.is_some());
+}
+
+#[test]
+fn a_store_that_does_not_fence_though_it_says_so_loses_writes() {
+    something_breaks(Plan { enforces: false, faults: 15, ..FENCED }, "writes after", 400);
+}
+
+#[test]
+fn a_process_that_is_frozen_between_clock_and_write_breaks_a_lease_without_fencing() {
+    something_breaks(Plan { with_stalls: true, faults: 40, ..LEASED }, "writes after", 400);
+}
+
+#[test]
+fn clocks_that_go_wrong_by_more_than_is_allowed_for_break_a_lease_without_fencing() {
+    something_breaks(Plan { drift: 600, faults: 15, ..LEASED }, "writes after", 400);
+}
+
+#[test]
+fn initiators_that_give_up_early_and_go_on_at_once_meet_their_own_old_writes() {
+    something_breaks(Plan { patience: Some(1500 * MS), faults: 15, ..FENCED }, "had ended", 400);
 }
