@@ -53,7 +53,6 @@ impl World {
     }
 
     pub fn client(&mut self, at: usize, event: ClientEvent) {
-        let now = self.now;
         match event {
             ClientEvent::Go if self.clients[at].open.is_some() => {}
             ClientEvent::Go => match self.clients[at].term {
@@ -81,6 +80,13 @@ impl World {
                         self.next_path(at);
                         100 * MS
                     }
+                    // At times it takes another path for no reason.
+                    _ if self.random.chance(30)
+                        || (outcome == Outcome::InDoubt && self.random.chance(500)) =>
+                    {
+                        self.next_path(at);
+                        self.random.below(10 * MS)
+                    }
                     _ => self.random.below(40 * MS),
                 };
                 self.push(pause, Event::Client(at, ClientEvent::Go));
@@ -101,7 +107,6 @@ impl World {
             }
             _ => {}
         }
-        let _ = now;
     }
 
     fn is_of(&self, at: usize, session: u64) -> bool {

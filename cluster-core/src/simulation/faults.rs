@@ -19,10 +19,16 @@ pub enum Fault {
     Stall {
         node: usize,
         time: u64,
+        when: Stall,
     },
     Store {
         node: usize,
         is_cut: bool,
+    },
+    /// The store answers, but late.
+    Slow {
+        node: usize,
+        is_slow: bool,
     },
     Brick {
         node: usize,
@@ -50,7 +56,18 @@ pub enum Fault {
     Damage,
 }
 
+/// In the middle of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stall {
+    Anything,
+    /// When it has heard that the record is set.
+    Claim,
+    /// When it has found out that the volume is still its own.
+    Reading,
+}
+
 pub struct Faults {
+    pub slow: Vec<bool>,
     pub store: Vec<bool>,
     pub brick: Vec<bool>,
     pub internal: Vec<Vec<bool>>,
@@ -60,6 +77,7 @@ pub struct Faults {
 impl Faults {
     pub fn new(nodes: usize, clients: usize) -> Self {
         Self {
+            slow: vec![false; nodes],
             store: vec![false; nodes],
             brick: vec![false; nodes],
             internal: vec![vec![false; nodes]; nodes],
@@ -68,36 +86,45 @@ impl Faults {
     }
 }
 
+/// Kinds of faults.
+const KINDS: u64 = 11;
+
 impl World {
     /// Faults until that time, and none after it.
     pub fn schedule(&mut self, count: u64, until: u64, with_stalls: bool) {
         let (nodes, clients) = (self.nodes.len() as u64, self.clients.len() as u64);
+        // Some kinds only in each run: too many at once keep each other from doing harm.
+        let mut kinds: Vec<u64> = (0..KINDS).filter(|_| self.random.chance(400)).collect();
+        if kinds.is_empty() {
+            kinds.extend(0..KINDS);
+        }
         for _ in 0..count {
             let at = 2000 * MS + self.random.below(until - 2000 * MS);
-            let time = [300 * MS, 2000 * MS, 9000 * MS][self.random.below(3) as usize];
+            let time = [300 * MS, 2000 * MS, 6000 * MS, 20_000 * MS][self.random.below(4) as usize];
             let time = self.random.below(time).min(until - at);
             let node = self.random.below(nodes) as usize;
             let other = (node + 1 + self.random.below(nodes - 1) as usize) % nodes as usize;
             let (a, b) = (node.min(other), node.max(other));
             let client = self.random.below(clients) as usize;
-            let kind = self.random.below(13);
+            let kind = kinds[self.random.below(kinds.len() as u64) as usize];
+            let when = [Stall::Anything, Stall::Claim, Stall::Reading][self.random.below(3) as usize];
             let cut = |is_cut| match kind {
-                6 => Fault::Store { node, is_cut },
-                7 => Fault::Brick { node, is_cut },
-                8 => Fault::Internal { a, b, is_cut },
+                3 => Fault::Store { node, is_cut },
+                4 => Fault::Slow { node, is_slow: is_cut },
+                5 => Fault::Brick { node, is_cut },
+                6 => Fault::Internal { a, b, is_cut },
                 _ => Fault::Client { client, node, is_cut },
             };
             let fault = match kind {
-                0 | 1 => Fault::Crash { node, down: time },
-                2 | 3 => Fault::Freeze { node, time },
-                4 | 5 if with_stalls => Fault::Stall { node, time },
-                4 | 5 => Fault::Freeze { node, time },
-                6..10 => {
+                0 => Fault::Crash { node, down: time },
+                1 if with_stalls => Fault::Stall { node, time, when },
+                1 | 2 => Fault::Freeze { node, time },
+                3..8 => {
                     self.push(at + time, Event::Fault(cut(false)));
                     cut(true)
                 }
-                10 => Fault::Move { to: node },
-                11 => Fault::Shutdown { node },
+                8 => Fault::Move { to: node },
+                9 => Fault::Shutdown { node },
                 _ => Fault::Damage,
             };
             self.push(at, Event::Fault(fault));
@@ -116,7 +143,8 @@ impl World {
             Fault::Freeze { node, time } => {
                 self.nodes[node].frozen = self.nodes[node].frozen.max(self.now + time)
             }
-            Fault::Stall { node, time } => self.nodes[node].stall = Some(time),
+            Fault::Stall { node, time, when } => self.nodes[node].stall = Some((time, when)),
+            Fault::Slow { node, is_slow } => self.faults.slow[node] = is_slow,
             Fault::Store { node, is_cut } => self.faults.store[node] = is_cut,
             Fault::Brick { node, is_cut } => self.faults.brick[node] = is_cut,
             Fault::Internal { a, b, is_cut } => {

@@ -3,7 +3,7 @@
 use super::brick::Brick;
 use super::checker::Checker;
 use super::client::{Client, ClientEvent};
-use super::faults::{Fault, Faults};
+use super::faults::{Fault, Faults, Stall};
 use super::node::{Message, Node, NodeEvent};
 use super::store::Store;
 use super::{Handle, Io, Told};
@@ -20,6 +20,8 @@ pub const MS: u64 = 1000;
 const NO_ANSWER: u64 = 1500 * MS;
 /// What was cut off may yet be done until then.
 const LATE: u64 = 1000 * MS;
+/// How long a slow store takes at most, each way.
+const SLOW: u64 = 2500 * MS;
 
 #[derive(Clone, Debug)]
 pub enum Ask {
@@ -77,7 +79,7 @@ pub struct Slot {
     /// What it has sent leaves no earlier.
     pub leaves: u64,
     /// It is to be frozen for so long in the middle of the next thing it does.
-    pub stall: Option<u64>,
+    pub stall: Option<(u64, Stall)>,
 }
 
 impl Slot {
@@ -206,10 +208,16 @@ impl World {
         }
         let frozen = self.nodes[at].frozen;
         if frozen > self.now {
-            let delay = frozen - self.now;
+            // What has come in from different sides is not found in the order in which it came.
+            let delay = frozen - self.now + self.random.below(50 * MS);
             return self.push(delay, Event::Node(at, boot, event));
         }
-        let stall = self.nodes[at].stall.take();
+        let stall = self.nodes[at].stall.take_if(|(_, when)| match when {
+            Stall::Anything => true,
+            Stall::Claim => matches!(event, NodeEvent::Set(_, SetOutcome::Won)),
+            Stall::Reading => matches!(event, NodeEvent::Read(_, Some(_))),
+        });
+        let stall = stall.map(|(time, _)| time);
         self.nodes[at].leaves = self.now + stall.unwrap_or_default();
         let Some(mut node) = self.nodes[at].node.take() else { return };
         self.handle(&mut node, event);
@@ -221,7 +229,10 @@ impl World {
 
     /// A node asks the store or the bricks.
     pub fn ask(&mut self, at: usize, boot: u64, ask: Ask) {
-        let delay = self.delay_from(at);
+        let mut delay = self.delay_from(at);
+        if self.faults.slow[at] && !ask.is_for_brick() {
+            delay += self.random.below(SLOW);
+        }
         let leaves = delay.saturating_sub(200 * MS);
         if !self.is_cut(at, &ask) {
             return self.push(delay, Event::Ask(at, boot, ask, true));
@@ -243,7 +254,7 @@ impl World {
     fn answer(&mut self, at: usize, boot: u64, ask: Ask, is_waited_for: bool) {
         // The answer can get lost on a path that was cut in between.
         let is_lost = self.is_cut(at, &ask);
-        let unanswered = ask.unanswered();
+        let (unanswered, is_for_store) = (ask.unanswered(), !ask.is_for_brick());
         let handle = |epoch| Handle { node: at, boot, epoch };
         let event = match ask {
             Ask::Read(ticket) => Some(NodeEvent::Read(ticket, Some(self.store.record.clone()))),
@@ -276,7 +287,10 @@ impl World {
             }
         };
         let event = if is_lost { unanswered } else { event };
-        let delay = if is_lost { NO_ANSWER } else { self.delay() };
+        let mut delay = if is_lost { NO_ANSWER } else { self.delay() };
+        if self.faults.slow[at] && is_for_store {
+            delay += self.random.below(SLOW);
+        }
         if let Some(event) = event.filter(|_| is_waited_for) {
             self.push(delay, Event::Node(at, boot, event));
         }
