@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// From a refusal to the next attempt.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A command that has come in; never used again.
+/// A command that has come in; never used again: one that was to be executed here and was not comes in anew, under another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u64);
 

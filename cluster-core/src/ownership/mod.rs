@@ -6,6 +6,8 @@ mod machine;
 mod record;
 mod release;
 mod route;
+#[cfg(test)]
+mod testing;
 
 pub use alua::{AccessState, Member, access_states};
 pub use machine::{Action, Input, Ownership, SetOutcome, Settings, Ticket, View};

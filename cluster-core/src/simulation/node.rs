@@ -23,6 +23,8 @@ pub const TIMING: Timing = Timing {
 };
 const FRESHNESS: Freshness = Freshness { age: Duration::from_millis(1000), drift: 10 };
 const PATIENCE: Patience = Patience { hold: Duration::from_millis(6000), freshness: FRESHNESS };
+/// Every command has an answer by then, or its session has gone.
+const ANSWERED: Duration = Duration::from_millis(10_000);
 /// A connection on which nothing has come for so long is given up.
 const SILENCE: Duration = Duration::from_millis(1500);
 
@@ -274,6 +276,10 @@ impl World {
                 self.ask(node.at, node.boot, Ask::ReadBeat(peer, now));
             }
         }
+        let oldest = node.commands.values().map(|command| command.arrived).min();
+        if oldest.is_some_and(|oldest| now > oldest + ANSWERED) {
+            self.checker.faults.push(format!("{}: a command has no answer at node {}", self.now, node.at));
+        }
         for (other, count, heard) in
             node.links.iter().map(|(at, link)| (*at, link.count, link.heard)).collect::<Vec<_>>()
         {
@@ -445,8 +451,12 @@ impl World {
         match (who, reply) {
             (Who::Here(id), Reply::Done(outcome)) => self.reply(node, id, outcome),
             (Who::Here(id), Reply::Refused(_)) => {
-                if let Some(command) = node.commands.get(&id) {
+                // As a new one: an owner elsewhere may take its number for one that was answered.
+                if let Some(command) = node.commands.remove(&id) {
+                    node.last_command += 1;
+                    let id = CommandId(node.last_command);
                     node.origin.arrive(command.arrived, id, class(command.command), false);
+                    node.commands.insert(id, command);
                 }
             }
             (Who::Peer(peer, sequence), reply) => {
