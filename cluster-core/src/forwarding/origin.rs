@@ -93,7 +93,7 @@ impl Origin {
         self.links.insert(peer.clone(), (stamp, now));
     }
 
-    /// The connection is lost.
+    /// The connection is lost, or another is about to take its place.
     pub fn cut(&mut self, peer: &Incarnation) {
         self.links.remove(peer);
         for sent in self.pending.values_mut().filter_map(|pending| pending.sent.as_mut()) {

@@ -56,6 +56,7 @@ pub enum NodeEvent {
     Shutdown,
 }
 
+#[derive(Debug)]
 pub struct Incoming {
     pub client: usize,
     pub session: u64,
@@ -278,7 +279,10 @@ impl World {
         }
         let oldest = node.commands.values().map(|command| command.arrived).min();
         if oldest.is_some_and(|oldest| now > oldest + ANSWERED) {
-            self.checker.faults.push(format!("{}: a command has no answer at node {}", self.now, node.at));
+            self.checker.faults.push(format!(
+                "{}: a command has no answer at node {}: {:?}",
+                self.now, node.at, node.commands
+            ));
         }
         for (other, count, heard) in
             node.links.iter().map(|(at, link)| (*at, link.count, link.heard)).collect::<Vec<_>>()
@@ -303,6 +307,10 @@ impl World {
             || node.lease.term(now).is_none()
         {
             return self.disconnect(node.at, other, 100 * MS);
+        }
+        // The end of the one before may be heard of later.
+        if let Some(before) = node.links.get(&other).map(|link| link.count) {
+            self.link_cut(node, now, other, before);
         }
         node.peers.watch(peer.clone(), now);
         if let Some(peer) = node.peers.get_mut(&peer) {
@@ -427,6 +435,9 @@ impl World {
 
     fn obey(&mut self, node: &mut Node, orders: Vec<Order<Outcome>>) {
         for order in orders {
+            if self.is_traced {
+                eprintln!("{:>9} n{}.{} {order:?}", self.now, node.at, node.boot);
+            }
             match order {
                 Order::Execute(id, epoch) => {
                     if let Some(command) = node.commands.get(&id).map(|command| command.command) {
