@@ -102,6 +102,15 @@ impl<T: Clone> Executor<T> {
             *entry = Some(result);
         }
     }
+
+    /// It was begun, but refused before it could have any effect: it may come again.
+    pub fn withdrawn(&mut self, epoch: Epoch, origin: &Incarnation, sequence: u64) {
+        if self.epoch == Some(epoch)
+            && let Some(table) = self.origins.get_mut(origin)
+        {
+            table.results.remove(&sequence);
+        }
+    }
 }
 
 #[cfg(test)]

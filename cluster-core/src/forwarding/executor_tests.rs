@@ -69,6 +69,14 @@ fn who_is_about_to_let_go_begins_nothing_new() {
 }
 
 #[test]
+fn what_was_withdrawn_may_begin_again() {
+    let mut executor = serving(5);
+    assert_eq!(executor.offer(Stamp(1000), true, &origin(1), &request(1, 5)), Verdict::Begin);
+    executor.withdrawn(Epoch(5), &origin(1), 1);
+    assert_eq!(executor.offer(Stamp(1000), true, &origin(1), &request(1, 5)), Verdict::Begin);
+}
+
+#[test]
 fn what_is_kept_is_bounded() {
     let mut executor = serving(5);
     for sequence in 0..MOST_KEPT as u64 {

@@ -342,6 +342,9 @@ impl World {
     }
 
     fn message(&mut self, node: &mut Node, now: Instant, peer: &Incarnation, message: Message) {
+        if self.is_traced && !matches!(message, Message::Time(_)) {
+            eprintln!("{:>9} n{}.{} from {peer}: {message:?}", self.now, node.at, node.boot);
+        }
         match message {
             Message::Time(stamp) => node.origin.told_time(now, peer, stamp),
             Message::Look => self.drive(node, Input::Look),
@@ -471,8 +474,9 @@ impl World {
                 }
             }
             (Who::Peer(peer, sequence), reply) => {
-                if let Reply::Done(outcome) = reply {
-                    node.executor.done(epoch, &peer, sequence, outcome);
+                match reply {
+                    Reply::Done(outcome) => node.executor.done(epoch, &peer, sequence, outcome),
+                    Reply::Refused(_) => node.executor.withdrawn(epoch, &peer, sequence),
                 }
                 self.to_peer(node, &peer, Message::Reply(sequence, epoch, reply));
             }
