@@ -150,6 +150,7 @@ impl Origin {
                     matches!(route, Route::Owner(to, epoch) if *to == sent.to && *epoch == sent.epoch);
                 let link = self.links.get(&sent.to).filter(|_| is_same);
                 if sent.is_current {
+                    // The owner is at it.
                 } else if now >= sent.over {
                     if pending.is_repeatable {
                         pending.sent = None;
@@ -169,6 +170,9 @@ impl Origin {
                 Route::Here(epoch) => orders.push(Order::Execute(*id, *epoch)),
                 Route::Local => orders.push(Order::Local(*id)),
                 Route::NotReady(reason) => orders.push(Order::NotReady(*id, *reason)),
+                Route::Owner(..) | Route::Wait if now >= pending.since + self.patience.hold => {
+                    orders.push(Order::NotReady(*id, Reason::Transitioning));
+                }
                 Route::Owner(..) if now < pending.again => continue,
                 Route::Owner(to, epoch) => {
                     let mut sent = Sent {
@@ -183,15 +187,10 @@ impl Origin {
                     if let Some(order) = order {
                         orders.push(order);
                         pending.sent = Some(sent);
-                        continue;
                     }
-                    if now < pending.since + self.patience.hold {
-                        continue;
-                    }
-                    orders.push(Order::NotReady(*id, Reason::Transitioning));
+                    continue;
                 }
-                Route::Wait if now < pending.since + self.patience.hold => continue,
-                Route::Wait => orders.push(Order::NotReady(*id, Reason::Transitioning)),
+                Route::Wait => continue,
             }
             over.push(*id);
         }

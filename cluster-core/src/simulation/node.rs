@@ -188,7 +188,7 @@ impl World {
                 if let Some(term) = node.lease.term(now) {
                     self.close(node, client);
                     node.sessions.insert(client, session);
-                    self.to_client(node.at, client, ClientEvent::LoggedIn { session, term });
+                    self.send_client(node.at, client, ClientEvent::LoggedIn { session, term });
                 }
             }
             NodeEvent::Command { client, session, term, tag, command } => {
@@ -198,7 +198,7 @@ impl World {
                     node.commands.insert(id, Incoming { client, session, tag, command, arrived: now });
                     node.origin.arrive(now, id, class(command), matches!(command, Command::Read { .. }));
                 } else {
-                    self.to_client(node.at, client, ClientEvent::Dropped { session });
+                    self.send_client(node.at, client, ClientEvent::Dropped { session });
                 }
             }
             NodeEvent::Close { client, session } => {
@@ -237,7 +237,7 @@ impl World {
         for client in node.sessions.keys().copied().collect::<Vec<_>>() {
             let session = node.sessions[&client];
             self.close(node, client);
-            self.to_client(node.at, client, ClientEvent::Dropped { session });
+            self.send_client(node.at, client, ClientEvent::Dropped { session });
         }
         for other in node.links.keys().copied().collect::<Vec<_>>() {
             let count = node.links[&other].count;
@@ -334,7 +334,7 @@ impl World {
         }
     }
 
-    fn to_peer(&mut self, node: &Node, peer: &Incarnation, message: Message) {
+    fn send_peer(&mut self, node: &Node, peer: &Incarnation, message: Message) {
         let other = index(peer);
         if let Some(link) = node.links.get(&other).filter(|link| link.peer == *peer) {
             self.send(node.at, other, link.count, message);
@@ -374,7 +374,7 @@ impl World {
                         Reply::Refused(refusal)
                     }
                 };
-                self.to_peer(node, peer, Message::Reply(request.sequence, request.epoch, reply));
+                self.send_peer(node, peer, Message::Reply(request.sequence, request.epoch, reply));
             }
         }
     }
@@ -420,7 +420,7 @@ impl World {
                 }
                 Action::Tell(_) => {
                     for peer in node.links.values().map(|link| link.peer.clone()).collect::<Vec<_>>() {
-                        self.to_peer(node, &peer, Message::Look);
+                        self.send_peer(node, &peer, Message::Look);
                     }
                 }
             }
@@ -449,7 +449,7 @@ impl World {
                 }
                 Order::Send(id, owner, request) => {
                     if let Some(command) = node.commands.get(&id).map(|command| command.command) {
-                        self.to_peer(node, &owner, Message::Request(request, command));
+                        self.send_peer(node, &owner, Message::Request(request, command));
                     }
                 }
                 Order::Local(id) => self.reply(node, id, Outcome::Good(0)),
@@ -478,7 +478,7 @@ impl World {
                     Reply::Done(outcome) => node.executor.done(epoch, &peer, sequence, outcome),
                     Reply::Refused(_) => node.executor.withdrawn(epoch, &peer, sequence),
                 }
-                self.to_peer(node, &peer, Message::Reply(sequence, epoch, reply));
+                self.send_peer(node, &peer, Message::Reply(sequence, epoch, reply));
             }
         }
     }
@@ -486,10 +486,10 @@ impl World {
     fn reply(&mut self, node: &mut Node, id: CommandId, outcome: Outcome) {
         let Some(command) = node.commands.remove(&id) else { return };
         let Incoming { client, session, tag, .. } = command;
-        self.to_client(node.at, client, ClientEvent::Answer { session, tag, outcome });
+        self.send_client(node.at, client, ClientEvent::Answer { session, tag, outcome });
     }
 
-    fn to_client(&mut self, at: usize, client: usize, event: ClientEvent) {
+    fn send_client(&mut self, at: usize, client: usize, event: ClientEvent) {
         if !self.faults.client[client][at] {
             let delay = self.delay_from(at);
             self.push(delay, Event::Client(client, event));
