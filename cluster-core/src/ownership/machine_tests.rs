@@ -1,5 +1,5 @@
 use super::super::testing::{Bench, node, owned, reading, released, setting, stops};
-use super::super::{Class, Reason, Route};
+use super::super::{Class, Holder, Reason, Route};
 use super::*;
 
 const ALL: &[&str] = &["other", "third"];

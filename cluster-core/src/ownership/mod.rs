@@ -3,6 +3,7 @@
 mod alua;
 mod claim;
 mod machine;
+mod reading;
 mod record;
 mod release;
 mod route;

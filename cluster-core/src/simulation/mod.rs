@@ -6,6 +6,7 @@ mod checker;
 mod client;
 mod execution;
 mod faults;
+mod links;
 mod node;
 mod store;
 mod tests;
