@@ -86,6 +86,16 @@ fn nothing_is_lost_by_the_lease_alone_as_long_as_clocks_are_good() {
     all_hold(LEASED, 40);
 }
 
+/// Schedules that have failed, and what was wrong: a new connection that came before the end of the old one was heard of; a request that was begun, refused
+/// and not forgotten; refusals without end.
+#[test]
+fn what_has_failed_once() {
+    for (seed, plan) in [(41, LEASED), (42, FENCED), (154, LEASED), (539, FENCED)] {
+        let (faults, _) = run(seed, plan);
+        assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
+    }
+}
+
 /// With a lock at the bricks data depends on no clock: however wrong they are, no write comes too late or twice.
 #[test]
 fn where_the_store_fences_bad_clocks_harm_nothing() {
