@@ -124,13 +124,14 @@ impl World {
     }
 
     fn give_up(&mut self, at: usize) {
+        let pause = if self.clients[at].patience.is_some() { 0 } else { REPLACEMENT };
         if let Some((command, _)) = self.clients[at].open.take()
             && let Some(value) = written(command)
         {
-            self.checker.ended(self.now, value);
+            // Whoever has issued it hears of it no sooner than another path is tried (replacement_timeout).
+            self.checker.ended(self.now + pause, value);
         }
         self.next_path(at);
-        let pause = if self.clients[at].patience.is_some() { 0 } else { REPLACEMENT };
         self.push(pause, Event::Client(at, ClientEvent::Go));
     }
 

@@ -87,10 +87,12 @@ fn nothing_is_lost_by_the_lease_alone_as_long_as_clocks_are_good() {
 }
 
 /// Schedules that have failed, and what was wrong: a new connection that came before the end of the old one was heard of; a request that was begun, refused
-/// and not forgotten; refusals without end.
+/// and not forgotten; refusals without end. The last two: a checker that took a command for finished when its connection broke.
 #[test]
 fn what_has_failed_once() {
-    for (seed, plan) in [(41, LEASED), (42, FENCED), (154, LEASED), (539, FENCED)] {
+    for (seed, plan) in
+        [(41, LEASED), (42, FENCED), (154, LEASED), (539, FENCED), (3451, LEASED), (3523, FENCED)]
+    {
         let (faults, _) = run(seed, plan);
         assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
     }
