@@ -52,6 +52,13 @@ impl World {
         self.push(delay, Event::Node(path, boot, event));
     }
 
+    pub fn send_client(&mut self, at: usize, client: usize, event: ClientEvent) {
+        if !self.faults.client[client][at] {
+            let delay = self.delay_from(at);
+            self.push(delay, Event::Client(client, event));
+        }
+    }
+
     pub fn client(&mut self, at: usize, event: ClientEvent) {
         match event {
             ClientEvent::Go if self.clients[at].open.is_some() => {}

@@ -1,5 +1,6 @@
 //! What goes wrong.
 
+use super::client::ClientEvent;
 use super::node::NodeEvent;
 use super::world::{Event, MS, World, node_id};
 
@@ -167,6 +168,26 @@ impl World {
     fn tell(&mut self, at: usize, event: NodeEvent) {
         if let Some(boot) = self.nodes[at].running {
             self.push(0, Event::Node(at, boot, event));
+        }
+    }
+
+    pub fn crash(&mut self, at: usize) {
+        let Some(boot) = self.nodes[at].running else { return };
+        for other in 0..self.nodes.len() {
+            if other != at {
+                self.disconnect(at, other, 50 * MS);
+            }
+        }
+        self.nodes[at].running = None;
+        self.nodes[at].node = None;
+        let delay = self.random.below(2000 * MS);
+        self.push(delay, Event::Gone(at, boot));
+        // Their sessions end with it.
+        for client in 0..self.clients.len() {
+            let (delay, session) = (self.delay(), self.clients[client].session_at(at));
+            if let Some(session) = session {
+                self.push(delay, Event::Client(client, ClientEvent::Dropped { session }));
+            }
         }
     }
 }

@@ -132,26 +132,6 @@ impl World {
         self.push(0, Event::Node(at, boot, NodeEvent::Tick));
     }
 
-    pub fn crash(&mut self, at: usize) {
-        let Some(boot) = self.nodes[at].running else { return };
-        for other in 0..self.nodes.len() {
-            if other != at {
-                self.disconnect(at, other, 50 * MS);
-            }
-        }
-        self.nodes[at].running = None;
-        self.nodes[at].node = None;
-        let delay = self.random.below(2000 * MS);
-        self.push(delay, Event::Gone(at, boot));
-        // Their sessions end with it.
-        for client in 0..self.clients.len() {
-            let (delay, session) = (self.delay(), self.clients[client].session_at(at));
-            if let Some(session) = session {
-                self.push(delay, Event::Client(client, ClientEvent::Dropped { session }));
-            }
-        }
-    }
-
     pub fn handle(&mut self, node: &mut Node, event: NodeEvent) {
         let now = self.local(node.at);
         self.watch_term(node, now);
@@ -407,13 +387,6 @@ impl World {
         let Some(command) = node.commands.remove(&id) else { return };
         let Incoming { client, session, tag, .. } = command;
         self.send_client(node.at, client, ClientEvent::Answer { session, tag, outcome });
-    }
-
-    fn send_client(&mut self, at: usize, client: usize, event: ClientEvent) {
-        if !self.faults.client[client][at] {
-            let delay = self.delay_from(at);
-            self.push(delay, Event::Client(client, event));
-        }
     }
 }
 
