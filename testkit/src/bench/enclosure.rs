@@ -80,8 +80,7 @@ pub fn has_direct_io(directory: &Path) -> bool {
 /// The directory of temporary files, or another that takes them where that is in memory.
 fn on_disk() -> PathBuf {
     const TMPFS_MAGIC: i64 = 0x0102_1994;
-    let in_memory =
-        |path: &PathBuf| rustix::fs::statfs(path).is_ok_and(|found| i64::from(found.f_type) == TMPFS_MAGIC);
+    let in_memory = |path: &PathBuf| rustix::fs::statfs(path).is_ok_and(|found| found.f_type == TMPFS_MAGIC);
     let own = env::temp_dir();
     let places = [own.clone(), PathBuf::from("/var/tmp")];
     places.into_iter().find(|place| !in_memory(place)).unwrap_or(own)
