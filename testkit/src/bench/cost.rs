@@ -162,14 +162,11 @@ mod tests {
     #[test]
     fn a_process_spends_what_it_works() {
         let before = Counters::of(std::process::id());
-        let mut sum = 0_u64;
-        let end = std::time::Instant::now() + Duration::from_millis(300);
-        while std::time::Instant::now() < end {
-            sum = std::hint::black_box(sum.wrapping_add(1));
+        let end = std::time::Instant::now() + Duration::from_secs(60);
+        // However busy the machine is with others, some time is this one's.
+        while Counters::of(std::process::id()).since(&before, 1.0).cpu_us < 50_000.0 {
+            assert!(std::time::Instant::now() < end, "a process that works all the time spends nothing");
         }
-        let spent = Counters::of(std::process::id()).since(&before, 1.0);
-        // The machine may be busy with others, but not as busy as that.
-        assert!(spent.cpu_us > 20_000.0, "{spent:?}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ medians, and ratios pair by pair. Prints a table and the goals, and writes DIR/b
                 '4k 70/30 qd32' '256k read qd8' '256k write qd8' '4k randread x4' '4k randwrite x4'; default: all
   --quick       null, ram, file and gluster-1-brick under 4k at depth 32 and reads at depth 1; 3 rounds of half a second
   --rounds N    how often each runs under each load (default 5)
-  --seconds N   for how long each time (default 2)
+  --seconds N   for how long each time (default 1.5)
   --out DIR     where to write";
 
 /// What is to be measured, and how.
@@ -54,7 +54,7 @@ impl Options {
                 },
             }
         }
-        let (default_count, default_time) = if quick { (3, 500) } else { (5, 2000) };
+        let (default_count, default_time) = if quick { (3, 500) } else { (5, 1500) };
         let rounds = Rounds {
             count: count.unwrap_or(default_count),
             time: time.unwrap_or(Duration::from_millis(default_time)),
@@ -99,7 +99,7 @@ mod tests {
     fn all_is_measured_five_times_by_itself() {
         let options = parse(&[]).expect("nothing has to be said");
         assert_eq!((options.stores, options.works), (Store::ALL.to_vec(), work::ALL.to_vec()));
-        assert_eq!(options.rounds, Rounds { count: 5, time: Duration::from_secs(2) });
+        assert_eq!(options.rounds, Rounds { count: 5, time: Duration::from_millis(1500) });
     }
 
     #[test]
