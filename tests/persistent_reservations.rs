@@ -316,9 +316,7 @@ fn a_volume_whose_document_is_damaged_is_refused_and_others_serve() {
     // Repaired, it comes with its reservation.
     fs::write(&document, &whole).unwrap();
     glint.reconfigure(&both);
-    wait::until("the volume is there", LIMIT, || {
-        log_in(glint.portal(), B, 2, &target()).run(&TEST_UNIT_READY, 0).condition() != (5, 0x25, 0)
-    });
+    glint.wait_for_log("configuration reloaded failed=0", LIMIT);
     let mut b = ready(&glint, B);
     assert_eq!(reads(&mut b), RESERVATION_CONFLICT);
 }

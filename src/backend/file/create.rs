@@ -14,7 +14,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a file that somebody else has is waited for, and how long between two looks.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// One device that is being opened, for its errors.
 struct Opening<'a> {
@@ -96,12 +101,19 @@ impl Opening<'_> {
     }
 
     /// Two that write one file would destroy each other's data. The lock is the open file's, so it holds against this process too.
+    /// A process that was killed keeps its files until the kernel has ended what it had in flight in rings, which may be a moment later.
     fn lock(&self, file: &File) -> Result<(), OpenError> {
-        let locked = if self.how.read_only { file.try_lock_shared() } else { file.try_lock() };
-        match locked {
-            Ok(()) => Ok(()),
-            Err(TryLockError::WouldBlock) => Err(OpenError::InUse { device: self.device.clone() }),
-            Err(TryLockError::Error(error)) => Err(self.failed("lock it")(error)),
+        let deadline = Instant::now() + LOCK_PATIENCE;
+        loop {
+            let locked = if self.how.read_only { file.try_lock_shared() } else { file.try_lock() };
+            match locked {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(OpenError::InUse { device: self.device.clone() });
+                }
+                Err(TryLockError::Error(error)) => return Err(self.failed("lock it")(error)),
+            }
         }
     }
 
