@@ -7,6 +7,8 @@ STATE_DIR  := $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/glint
 
 # Seconds that one test binary may take before it is killed with all that it started.
 TEST_LIMIT ?= 900
+# What test binaries and the like are told.
+PLACES := GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)'
 # Further arguments for cargo test: make test ARGS='--test conformance'
 ARGS ?=
 
@@ -33,7 +35,7 @@ test-deps: # the real clients, the real GlusterFS and the virtual machine that t
 	@scripts/build-vm '$(TOOLS)/vm'
 
 test: build test-deps ## run every test, those against real clients and a real GlusterFS included
-	GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)' TEST_LIMIT='$(TEST_LIMIT)' \
+	$(PLACES) TEST_LIMIT='$(TEST_LIMIT)' \
 		cargo --config "target.'cfg(unix)'.runner='$(CURDIR)/scripts/run-test-binary'" \
 		test --locked --no-fail-fast $(ARGS)
 
@@ -41,7 +43,7 @@ test: build test-deps ## run every test, those against real clients and a real G
 CONFORM ?=
 
 conformance: build test-deps ## the table of libiscsi's conformance suites: make conformance CONFORM='newest ram SCSI.Unmap'
-	GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)' scripts/run-test-binary \
+	$(PLACES) scripts/run-test-binary \
 		cargo run --quiet --locked -p glint-testkit --bin conformance -- $(CONFORM)
 
 lint: ## check formatting and lints, warnings denied
@@ -74,14 +76,14 @@ bench-deps:
 
 # What to narrow it to: any of what `bench --help` lists.
 BENCH ?=
-RUN_BENCH = GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)' TEST_LIMIT=3600 scripts/run-test-binary \
-	cargo run --quiet --release --locked -p glint-testkit --bin bench --
+MEASURE = $(PLACES) TEST_LIMIT=3600 scripts/run-test-binary \
+	cargo run --quiet --release --locked -p glint-testkit --bin
 
-bench: build bench-deps ## compare glint with its peers, side by side (under 40 minutes): make bench BENCH='ram --rounds 9'
-	$(RUN_BENCH) --out benches/results $(BENCH)
+bench: build bench-deps ## compare glint with its peers, side by side (about half an hour): make bench BENCH='ram --rounds 9'
+	$(MEASURE) bench -- --out benches/results $(BENCH)
 
-bench-quick: build bench-deps ## the same in under 3 minutes, and less of it
-	$(RUN_BENCH) --quick --out '$(TARGET_DIR)/bench-quick' $(BENCH)
+bench-quick: build bench-deps ## less of the same, in some minutes
+	$(MEASURE) bench -- --quick --out '$(TARGET_DIR)/bench-quick' $(BENCH)
 
 bench-micro: ## measure what a command costs in memory
 	@scripts/install-deps run
@@ -94,17 +96,16 @@ bench-instructions: ## count a command's instructions in memory; fail when they 
 # What to narrow them to: scenes (idle busy flood fairness) and backends (null ram file gluster).
 SCALE ?=
 SOAK ?=
-BENCH_ENV := GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)'
 
 scale: build ## measure a thousand volumes and sessions, memory under a flood, fairness: make scale SCALE='idle gluster'
 	@scripts/install-deps test
-	$(BENCH_ENV) cargo run --release --quiet --locked -p glint-testkit --bin scale -- $(SCALE)
+	$(MEASURE) scale -- $(SCALE)
 
 # The default of SECONDS is that of the fuzzer.
 soak: SECONDS := 1200
 soak: build ## ordinary life for a while, and whether anything grows by it: make soak SECONDS=1200 SOAK='ram gluster'
 	@scripts/install-deps test
-	$(BENCH_ENV) cargo run --release --quiet --locked -p glint-testkit --bin soak -- $(SECONDS) $(SOAK)
+	$(MEASURE) soak -- $(SECONDS) $(SOAK)
 
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind

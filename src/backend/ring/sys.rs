@@ -190,7 +190,8 @@ impl Drop for Ring {
     fn drop(&mut self) {
         if let Err(error) = self.finish() {
             tracing::error!(%error, transfers = self.in_flight(), "an io_uring cannot be finished");
-            // The kernel may still use their memory.
+            // Nobody waits for what nobody will tell any more. But the kernel may still use the memory.
+            self.slots.iter_mut().flatten().for_each(|flight| flight.answer = None);
             std::mem::forget(std::mem::take(&mut self.slots));
         }
     }

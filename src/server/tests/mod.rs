@@ -347,7 +347,6 @@ fn reads_that_exceed_the_budget_take_turns() {
     stage.until("all is given back", |stage| stage.node.budget.free() == 2 << 20);
 }
 
-/// Commands that wait for room are known to the connection alone, and end like those whose data is on its way.
 #[test]
 fn who_moves_much_at_a_time_is_heard_afterwards() {
     let stage = Stage::new(Limits::default());
@@ -359,6 +358,7 @@ fn who_moves_much_at_a_time_is_heard_afterwards() {
     }
 }
 
+/// Commands that wait for room are known to the connection alone, and end like those whose data is on its way.
 #[test]
 fn what_waits_for_room_is_aborted_by_others() {
     const READS: usize = 32;
