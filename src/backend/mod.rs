@@ -13,6 +13,7 @@ mod range;
 mod range_lock;
 mod ring;
 mod sizing;
+mod space;
 mod threads;
 
 #[cfg(test)]

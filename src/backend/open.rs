@@ -1,7 +1,7 @@
 //! The factory: from a [`DeviceSpec`] to an open [`Device`].
 
 use super::buffers::BufferPool;
-use super::file::FileDevice;
+use super::file::{Disks, FileDevice};
 use super::gluster::{GlusterDevice, Volumes};
 use super::null::NullDevice;
 use super::ram::RamDevice;
@@ -67,7 +67,9 @@ impl From<&LunConfig> for OpenOptions {
 /// What the devices of a process share. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct BackendContext {
-    pub(super) threads: Arc<IoThreads>,
+    /// For files that are being opened: which disk's they are is not known yet.
+    pub(super) openers: Arc<IoThreads>,
+    pub(super) disks: Arc<Disks>,
     pub(super) buffers: Arc<BufferPool>,
     pub(super) volumes: Arc<Volumes>,
     pub(super) io_deadline: Duration,
@@ -75,14 +77,15 @@ pub struct BackendContext {
     pub(super) rings: bool,
 }
 
-/// System calls on files that may block at a time.
-const IO_THREADS: usize = 32;
+/// Files that are opened at a time.
+const OPENERS: usize = 32;
 
 impl BackendContext {
     /// `io_deadline`: how long a backend may try before an operation fails. An error when `file_io` asks for what this system refuses.
     pub fn new(io_deadline: Duration, file_io: FileIo) -> io::Result<Self> {
         Ok(Self {
-            threads: Arc::new(IoThreads::new(IO_THREADS)),
+            openers: Arc::new(IoThreads::new(OPENERS)),
+            disks: Arc::default(),
             buffers: Arc::default(),
             volumes: Arc::default(),
             io_deadline,

@@ -15,6 +15,8 @@ pub(super) struct RangeLock {
 #[derive(Debug, Default)]
 struct State {
     next_id: u64,
+    /// Ranges that were let go.
+    released: u64,
     held: Vec<(u64, Range<u64>)>,
     /// In the order of asking. Nobody overtakes one that waits for the same bytes.
     waiting: VecDeque<Waiter>,
@@ -58,6 +60,12 @@ impl RangeLock {
         }
     }
 
+    /// A number that is another one once a range has been locked or let go: while it stays, what is in the ranges does.
+    pub(super) fn changes(&self) -> u64 {
+        let state = self.state();
+        state.next_id + state.released
+    }
+
     fn grant(self: &Arc<Self>, state: &mut State, range: Range<u64>) -> RangeGuard {
         let id = state.next_id;
         state.next_id += 1;
@@ -72,6 +80,7 @@ impl RangeLock {
     fn release(self: &Arc<Self>, id: u64) {
         let mut refused = Vec::new();
         let mut state = self.state();
+        state.released += 1;
         if let Some(index) = state.held.iter().position(|(held, _)| *held == id) {
             state.held.swap_remove(index);
         }
@@ -132,6 +141,22 @@ mod tests {
         assert!(poll(third.as_mut()).is_pending());
         drop(first);
         assert!(poll(third).is_ready());
+    }
+
+    #[test]
+    fn each_lock_that_is_taken_or_let_go_is_a_change() {
+        let lock = Arc::new(RangeLock::default());
+        let mut seen = vec![lock.changes()];
+        let first = poll(pin!(lock.lock(0..10)));
+        seen.push(lock.changes());
+        let mut second = pin!(lock.lock(5..15));
+        assert!(poll(second.as_mut()).is_pending());
+        drop(first);
+        seen.push(lock.changes());
+        drop(poll(second));
+        seen.push(lock.changes());
+        assert!(seen.is_sorted_by(|one, next| one < next), "{seen:?}");
+        assert_eq!(seen.last(), Some(&lock.changes()));
     }
 
     #[test]

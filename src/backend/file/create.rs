@@ -1,10 +1,10 @@
 //! Opening a file: locked, created or grown as wanted, and its abilities found out.
 
-use super::super::buffers::BufferPool;
 use super::super::errno::is_unsupported;
 use super::super::latch::FlushLatch;
-use super::super::open::{OpenError, OpenOptions};
+use super::super::open::{BackendContext, OpenError, OpenOptions};
 use super::super::sizing::SizePlan;
+use super::disks::Place;
 use super::sys::{self, Kind};
 use super::{Capabilities, Discard, MAX_ZEROS, Shared};
 use rustix::io::Errno;
@@ -28,16 +28,15 @@ struct Opening<'a> {
     how: &'a OpenOptions,
 }
 
-/// Opens the file; blocks.
+/// Opens the file, and finds out what it lives on; blocks.
 pub(super) fn open(
     path: &Path,
     how: &OpenOptions,
-    buffers: Arc<BufferPool>,
-    patience: Duration,
-) -> Result<Shared, OpenError> {
+    context: &BackendContext,
+) -> Result<(Shared, Place), OpenError> {
     let opening = Opening { device: format!("file:{}", path.display()), path, how };
     let (file, created) = opening.open_or_create()?;
-    let prepared = opening.prepare(file, buffers, patience);
+    let prepared = opening.prepare(file, context);
     let taken = matches!(prepared, Err(OpenError::InUse { .. }));
     if prepared.is_err() && created && !taken {
         // What could not be given its size holds nothing, and must not be taken for a device the next time. One that somebody else has
@@ -70,7 +69,7 @@ impl Opening<'_> {
         Ok((file, true))
     }
 
-    fn prepare(&self, file: File, buffers: Arc<BufferPool>, patience: Duration) -> Result<Shared, OpenError> {
+    fn prepare(&self, file: File, context: &BackendContext) -> Result<(Shared, Place), OpenError> {
         let kind = sys::kind(&file).map_err(self.failed("look at it"))?;
         let kind = kind.ok_or_else(|| OpenError::NotAFile { device: self.device.clone() })?;
         self.lock(&file)?;
@@ -78,7 +77,8 @@ impl Opening<'_> {
         let plan = SizePlan::decide(&self.device, Some(found), self.how)?;
         self.carry_out(&file, kind, plan)?;
         // A tail that is no whole unit could be written by direct I/O only by making the file longer.
-        let direct = sys::enable_direct_io(&file, &buffers).map_err(self.failed("set up direct I/O"))?;
+        let direct =
+            sys::enable_direct_io(&file, &context.buffers).map_err(self.failed("set up direct I/O"))?;
         let direct = match direct {
             Some(direct) if plan.size() % u64::from(direct.offset) != 0 => {
                 sys::disable_direct_io(&file).map_err(self.failed("set up direct I/O"))?;
@@ -88,16 +88,18 @@ impl Opening<'_> {
         };
         tracing::debug!(device = %self.device, ?direct, size = plan.size(), "file opened");
         let capabilities = self.capabilities(&file, kind, plan.size())?;
-        Ok(Shared {
+        let place = context.disks.place(&file, self.path).map_err(self.failed("look at it"))?;
+        let shared = Shared {
             file: Arc::new(file),
             kind,
             direct,
             size: AtomicU64::new(plan.size()),
             capabilities,
             latch: FlushLatch::default(),
-            buffers,
-            patience,
-        })
+            buffers: context.buffers.clone(),
+            patience: context.io_deadline,
+        };
+        Ok((shared, place))
     }
 
     /// Two that write one file would destroy each other's data. The lock is the open file's, so it holds against this process too.

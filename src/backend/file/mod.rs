@@ -6,6 +6,7 @@
 //! gone.
 
 mod create;
+mod disks;
 mod sys;
 mod transfer;
 
@@ -15,8 +16,10 @@ use super::latch::FlushLatch;
 use super::open::{BackendContext, OpenError, OpenOptions};
 use super::range::{MAX_ZEROS, chunks, push_extent, widen, within, zeros};
 use super::range_lock::{RangeGuard, RangeLock};
-use super::threads::IoThreads;
+use super::space::{StoreRoom, Taken};
+use super::threads::Share;
 use bytes::Bytes;
+pub(super) use disks::Disks;
 use futures_util::poll;
 use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry, Space};
 use glint_target_core::payload::Payload;
@@ -39,7 +42,10 @@ const ZERO_PIECE: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct FileDevice {
     shared: Arc<Shared>,
-    threads: Arc<IoThreads>,
+    threads: Share,
+    /// Of its file system.
+    store_room: Arc<StoreRoom>,
+    taken: Taken,
     locks: Arc<RangeLock>,
     /// Whether rings are used.
     rings: bool,
@@ -65,18 +71,22 @@ impl FileDevice {
         how: &OpenOptions,
         context: &BackendContext,
     ) -> Result<Self, OpenError> {
-        let (path, how, buffers) = (path.to_owned(), how.clone(), context.buffers.clone());
-        let patience = context.io_deadline;
         let device = format!("file:{}", path.display());
-        let opened = context.threads.run(move || create::open(&path, &how, buffers, patience)).await;
-        let shared = opened.map_err(|error| OpenError::Io {
+        let opening = {
+            let (path, how, context) = (path.to_owned(), how.clone(), context.clone());
+            move || create::open(&path, &how, &context)
+        };
+        let opened = context.openers.run(opening).await;
+        let (shared, place) = opened.map_err(|error| OpenError::Io {
             device,
             doing: "open it",
             source: std::io::Error::other(error),
         })??;
         Ok(Self {
             shared: Arc::new(shared),
-            threads: context.threads.clone(),
+            threads: Share::of(place.threads),
+            store_room: place.room,
+            taken: Taken::default(),
             locks: Arc::default(),
             rings: context.rings,
         })
@@ -91,14 +101,16 @@ impl FileDevice {
         if range.is_empty() {
             return Ok(None);
         }
-        let mut lock = pin!(self.locks.lock(widen(&range, self.shared.unit())));
-        let guard = match poll!(&mut lock) {
-            Poll::Ready(guard) => guard,
-            Poll::Pending => {
-                timeout(self.shared.patience, lock).await.map_err(|_| DeviceError::Unreachable)?
-            }
-        };
+        let guard = self.lock(widen(&range, self.shared.unit())).await?;
         Ok(Some((range, guard)))
+    }
+
+    async fn lock(&self, range: Range<u64>) -> Result<RangeGuard, DeviceError> {
+        let mut lock = pin!(self.locks.lock(range));
+        match poll!(&mut lock) {
+            Poll::Ready(guard) => Ok(guard),
+            Poll::Pending => timeout(self.shared.patience, lock).await.map_err(|_| DeviceError::Unreachable),
+        }
     }
 
     /// Runs a job on a thread. It goes on when it takes longer than it is waited for.
@@ -108,6 +120,15 @@ impl FileDevice {
     ) -> Result<T, DeviceError> {
         let patience = self.shared.patience;
         timeout(patience, self.threads.run(job)).await.map_err(|_| DeviceError::Unreachable)??
+    }
+
+    /// Puts a question however long it takes: given up and put again, it would take thread after thread of a disk that hangs.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: fn(&File) -> Result<T, Errno>,
+    ) -> Result<T, DeviceError> {
+        let file = self.shared.file.clone();
+        self.threads.run(move || question(&file).map_err(classify)).await?
     }
 
     /// Runs a change on a thread, which holds its lock.
@@ -271,14 +292,6 @@ impl Shared {
         self.size.store(to, Ordering::Release);
         Ok(())
     }
-
-    fn space(&self) -> Result<Option<Space>, DeviceError> {
-        match self.kind {
-            Kind::Regular => sys::space(&self.file).map(Some).map_err(classify),
-            // It may be thin itself, and does not tell.
-            Kind::BlockDevice => Ok(None),
-        }
-    }
 }
 
 /// What a device gives up before it is cut, and has again if that comes to nothing.
@@ -373,7 +386,7 @@ impl BlockDevice for FileDevice {
     async fn allocation_map(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>, DeviceError> {
         let range = within(offset, len, self.shared.size())?;
         let shared = self.shared.clone();
-        self.threads.run(move || shared.allocation_map(range, max)).await?
+        self.run(move || shared.allocation_map(range, max)).await
     }
 
     async fn resize(&self, size: u64) -> Result<(), DeviceError> {
@@ -384,17 +397,23 @@ impl BlockDevice for FileDevice {
         // What lies beyond a smaller size is given up first, so that no new change begins there, and those under way end before the cut:
         // a later one would make the file longer again.
         let given_up = GivenUp::beyond(size, &self.shared);
-        let guard = self.locks.lock(size..u64::MAX).await;
+        let guard = self.lock(size..u64::MAX).await?;
         let resize = move || {
             let _held = guard;
             given_up.resize(size)
         };
-        self.threads.run(resize).await?
+        self.run(resize).await
     }
 
     async fn space(&self) -> Result<Option<Space>, DeviceError> {
-        let shared = self.shared.clone();
-        self.threads.run(move || shared.space()).await?
+        if self.shared.kind == Kind::BlockDevice {
+            // It may be thin itself, and does not tell.
+            return Ok(None);
+        }
+        let changes = self.locks.changes();
+        let room = self.store_room.get(self.ask(sys::room)).await?;
+        let used = self.taken.get(changes, self.ask(sys::taken)).await?;
+        Ok(Some(room.beside(used)))
     }
 }
 

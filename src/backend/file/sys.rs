@@ -1,7 +1,7 @@
 //! System calls on one open file or block device. All block.
 
 use super::super::buffers::{ALIGNMENT, Buffer, BufferPool};
-use glint_target_core::device::Space;
+use super::super::space::Room;
 use glint_target_core::payload::Payload;
 use rustix::fs::{AtFlags, FallocateFlags, FileType, OFlags, SeekFrom, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -25,6 +25,10 @@ pub(super) enum Kind {
     BlockDevice,
 }
 
+/// What lies below: the device of the file system, or the block device itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Disk(u64);
+
 /// Most pieces that one vectored call takes (IOV_MAX).
 const MAX_PIECES: usize = 1024;
 
@@ -38,6 +42,15 @@ pub(super) fn kind(file: &File) -> Result<Option<Kind>, Errno> {
     })
 }
 
+/// The disk that an open file lives on, or is.
+pub(super) fn disk(file: &File) -> Result<Disk, Errno> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok(Disk(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => stat.st_rdev,
+        _ => stat.st_dev,
+    }))
+}
+
 /// The size in bytes, of block devices too.
 pub(super) fn size(file: &File) -> Result<u64, Errno> {
     rustix::fs::seek(file, SeekFrom::End(0))
@@ -49,16 +62,18 @@ pub(super) fn allocation_unit(file: &File) -> Result<u32, Errno> {
     Ok(if unit.is_power_of_two() { unit.clamp(512, 1 << 20) } else { 4096 })
 }
 
-/// The space of the file system: all of it, what may still be taken without privileges, and what the file has taken.
-pub(super) fn space(file: &File) -> Result<Space, Errno> {
+/// The room of the file system: all of it, and what may still be taken without privileges.
+pub(super) fn room(file: &File) -> Result<Room, Errno> {
     let system = rustix::fs::fstatvfs(file)?;
-    let stat = rustix::fs::fstat(file)?;
-    Ok(Space {
+    Ok(Room {
         total: system.f_blocks.saturating_mul(system.f_frsize),
         free: system.f_bavail.saturating_mul(system.f_frsize),
-        used: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
-        shared: true,
     })
+}
+
+/// Bytes that a file has taken.
+pub(super) fn taken(file: &File) -> Result<u64, Errno> {
+    Ok(u64::try_from(rustix::fs::fstat(file)?.st_blocks).unwrap_or(0).saturating_mul(512))
 }
 
 /// Switches to direct I/O where the file system has it; says what it asks for.

@@ -1,9 +1,14 @@
 use super::*;
 use crate::backend::ring;
+use crate::backend::threads::IoThreads;
 use crate::backend::{Backend, Device, conformance, open};
 use crate::config::{DeviceSpec, FileIo, Provisioning};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -106,7 +111,7 @@ suites!(through_rings: super::by_ring);
 
 /// With threads that never do anything.
 fn without_threads((mut device, kept): (FileDevice, TempDir)) -> (FileDevice, TempDir) {
-    device.threads = Arc::new(IoThreads::new(0));
+    device.threads = Share::of(Arc::new(IoThreads::new(0)));
     (device, kept)
 }
 
@@ -139,6 +144,80 @@ async fn what_does_not_answer_fails_by_the_deadline() {
     assert_eq!(device.write(0, &data, false).await, unreachable, "the first still holds its lock");
     assert_eq!(device.discard(8192, 4096).await, unreachable);
     assert_eq!(device.flush().await, unreachable);
+}
+
+/// Two files on one disk and one on another, by threads.
+async fn on_two_disks() -> ([FileDevice; 3], [TempDir; 2]) {
+    let directories = [TempDir::new().unwrap(), in_memory()];
+    let context = context(FileIo::Threads);
+    let open = async |directory: &TempDir, name| {
+        opened(open(&spec(&directory.path().join(name)), &sized(1 << 20), &context).await).unwrap()
+    };
+    let [one, other] = &directories;
+    ([open(one, "a.img").await, open(one, "b.img").await, open(other, "a.img").await], directories)
+}
+
+/// Calls on a device that end when the other end is dropped; more than there are threads.
+fn hang<'a>(device: &'a FileDevice, ended: &Arc<Mutex<Receiver<()>>>) -> Vec<BoxFuture<'a, ()>> {
+    let call = || {
+        let ended = ended.clone();
+        let job = move || drop(ended.lock().map(|ended| ended.recv()));
+        let mut call = device.threads.run(job).map(drop).boxed();
+        assert!((&mut call).now_or_never().is_none());
+        call
+    };
+    (0..100).map(|_| call()).collect()
+}
+
+#[tokio::test]
+async fn what_hangs_holds_up_neither_its_neighbours_nor_other_disks() {
+    let ([hung, neighbour, far], _kept) = on_two_disks().await;
+    let (end, ended) = std::sync::mpsc::channel();
+    let ended = Arc::new(Mutex::new(ended));
+    let data: Payload = vec![1; 4096].into();
+    let works = async |device: &FileDevice| {
+        device.write(0, &data, false).await?;
+        device.discard(0, 4096).await?;
+        device.flush().await
+    };
+    // However many calls hang on one volume.
+    let mut hanging = hang(&hung, &ended);
+    assert_eq!(works(&neighbour).await, Ok(()));
+    assert_eq!(works(&far).await, Ok(()));
+    // However many volumes of one disk hang.
+    hanging.extend(hang(&neighbour, &ended));
+    assert_eq!(works(&far).await, Ok(()));
+    drop((hanging, end));
+    assert_eq!(works(&hung).await, Ok(()));
+}
+
+#[tokio::test]
+async fn files_share_what_is_known_of_their_file_system() {
+    let ([one, neighbour, far], _kept) = on_two_disks().await;
+    assert!(Arc::ptr_eq(&one.store_room, &neighbour.store_room));
+    assert!(!Arc::ptr_eq(&one.store_room, &far.store_room));
+    let before = one.space().await.unwrap().unwrap();
+    one.write(0, &vec![1; 64 << 10].into(), false).await.unwrap();
+    let space = one.space().await.unwrap().unwrap();
+    assert!(space.used >= before.used + (64 << 10), "{before:?} {space:?}");
+    let beside = neighbour.space().await.unwrap().unwrap();
+    // From here on whoever asks waits in vain.
+    tokio::time::pause();
+    for (device, known) in [(one, space), (neighbour, beside)] {
+        let (device, _kept) = without_threads((device, TempDir::new().unwrap()));
+        let again = tokio::time::timeout(Duration::from_secs(1), device.space()).await;
+        assert_eq!(again.unwrap(), Ok(Some(known)));
+    }
+}
+
+#[tokio::test]
+async fn a_directory_may_have_a_quota_of_its_own() {
+    let (directory, context) = (TempDir::new().unwrap(), context(FileIo::Threads));
+    let open = async |name| {
+        opened(open(&spec(&directory.path().join(name)), &sized(1 << 20), &context).await).unwrap()
+    };
+    let (one, other) = (open("a/disk.img").await, open("b/disk.img").await);
+    assert!(!Arc::ptr_eq(&one.store_room, &other.store_room));
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ pub(super) use volumes::Volumes;
 use super::latch::FlushLatch;
 use super::range::{chunks, push_extent, widen, within};
 use super::range_lock::RangeLock;
+use super::space::Taken;
 use bytes::Bytes;
 use glint_gfapi::{Error, File, Kind};
 use glint_target_core::device::{BlockDevice, Capabilities, DeviceError, Discard, Extent, Geometry, Space};
@@ -42,6 +43,7 @@ pub struct GlusterDevice {
     inner: Patient<File>,
     /// Keeps the client for other files of the volume to share.
     volume: Arc<volumes::Connected>,
+    taken: Taken,
 }
 
 /// A remote file with deadlines, retries and locks around it.
@@ -355,9 +357,13 @@ impl BlockDevice for GlusterDevice {
 
     /// In the bricks' own time: whoever asks does so rarely, and one question at a time.
     async fn space(&self) -> Result<Option<Space>, DeviceError> {
-        let whole = self.volume.volume.space().await.map_err(|error| classify(&error))?;
-        let stat = self.inner.shared.file.stat().await.map_err(|error| classify(&error))?;
-        Ok(Some(Space { total: whole.total, free: whole.free, used: stat.allocated, shared: true }))
+        let changes = self.inner.locks.changes();
+        let room = self.volume.room().await?;
+        let ask = async {
+            let stat = self.inner.shared.file.stat().await;
+            stat.map(|stat| stat.allocated).map_err(|error| classify(&error))
+        };
+        Ok(Some(room.beside(self.taken.get(changes, ask).await?)))
     }
 
     async fn resize(&self, size: u64) -> Result<(), DeviceError> {

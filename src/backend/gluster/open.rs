@@ -3,6 +3,7 @@
 use super::super::open::{BackendContext, OpenError, OpenOptions};
 use super::super::range::chunks;
 use super::super::sizing::SizePlan;
+use super::super::space::Taken;
 use super::volumes::{Claim, Connected, Volumes};
 use super::{Abilities, GlusterDevice, Patient};
 use crate::config::{DeviceSpec, GlusterFile};
@@ -40,7 +41,7 @@ impl GlusterDevice {
         match opening.prepare(&file).await {
             Ok((size, abilities, claim)) => {
                 let inner = Patient::new(file, size, abilities, context.io_deadline, Some(claim));
-                Ok(Self { inner, volume })
+                Ok(Self { inner, volume, taken: Taken::default() })
             }
             Err(error) => {
                 if created {

@@ -1,8 +1,11 @@
 //! The volumes that are connected: one client for each, shared by all its files.
 
 use super::super::open::OpenError;
+use super::super::space::{Room, StoreRoom};
+use super::patience::classify;
 use crate::config::GlusterVolume;
 use glint_gfapi::{Error, Host, Kind, Volume, VolumeConfig};
+use glint_target_core::device::DeviceError;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -16,6 +19,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Connected {
     pub(super) volume: Volume,
     pub(super) sharded: bool,
+    room: StoreRoom,
+}
+
+impl Connected {
+    /// How much room the volume has, as its bricks said lately.
+    pub(super) async fn room(&self) -> Result<Room, DeviceError> {
+        let ask = async {
+            let space = self.volume.space().await.map_err(|error| classify(&error))?;
+            Ok(Room { total: space.total, free: space.free })
+        };
+        self.room.get(ask).await
+    }
 }
 
 /// Each volume's client, if some file uses it; the lock inside is held while it connects.
@@ -66,7 +81,7 @@ async fn connect(spec: &GlusterVolume) -> Result<Connected, OpenError> {
     let connecting = async {
         let volume = Volume::connect(VolumeConfig::new(&*spec.name, hosts)).await?;
         let sharded = volume.is_sharded().await?;
-        Ok(Connected { volume, sharded })
+        Ok(Connected { volume, sharded, room: StoreRoom::default() })
     };
     match timeout(CONNECT_TIMEOUT, connecting).await {
         Ok(Ok(connected)) => {
