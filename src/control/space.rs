@@ -5,12 +5,18 @@ use crate::config::ByteSize;
 use glint_target_core::device::BlockDevice;
 use glint_target_core::lun::space::Crossing;
 use glint_target_core::lun::unit::LogicalUnit;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// Between two looks: a store fills in minutes, not in seconds, and each look is a question to the bricks.
+/// Between two looks: a store fills in minutes, not in seconds. Units on one store share its answers (`backend/space.rs`).
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// Units that begin together look at so many different times: a thousand at once would keep others from the processor, and a thousand one
+/// by one wake it each time.
+const TURNS: u32 = 16;
 
 /// One unit's.
 pub(super) struct SpaceWatcher(JoinHandle<()>);
@@ -18,7 +24,7 @@ pub(super) struct SpaceWatcher(JoinHandle<()>);
 impl SpaceWatcher {
     /// Looks at once, and from then on.
     pub(super) fn start(unit: &Arc<LogicalUnit<Device>>, target: &Arc<str>, lun: u16) -> Self {
-        Self(tokio::spawn(watch(Arc::downgrade(unit), Arc::clone(target), lun)))
+        Self(tokio::spawn(watch(Arc::downgrade(unit), Arc::clone(target), lun, first_pause())))
     }
 
     /// Ready when it holds nothing of the unit any more.
@@ -28,7 +34,15 @@ impl SpaceWatcher {
     }
 }
 
-async fn watch(unit: Weak<LogicalUnit<Device>>, target: Arc<str>, lun: u16) {
+/// Between the first look of a unit and the second; at most as long as any other.
+fn first_pause() -> Duration {
+    static UNITS: AtomicU32 = AtomicU32::new(0);
+    PAUSE / TURNS * (UNITS.fetch_add(1, Ordering::Relaxed) % TURNS + 1)
+}
+
+async fn watch(unit: Weak<LogicalUnit<Device>>, target: Arc<str>, lun: u16, first_pause: Duration) {
+    let mut turns = interval_at(Instant::now() + first_pause, PAUSE);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // The unit is not kept alive by being watched.
     while let Some(unit) = unit.upgrade() {
         // A device that cannot be asked now has not changed for all that one knows.
@@ -46,6 +60,10 @@ async fn watch(unit: Weak<LogicalUnit<Device>>, target: Arc<str>, lun: u16) {
             }
         }
         drop(unit);
-        tokio::time::sleep(PAUSE).await;
+        turns.tick().await;
     }
 }
+
+#[cfg(test)]
+#[path = "space_tests.rs"]
+mod tests;
