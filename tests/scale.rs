@@ -6,16 +6,35 @@
 
 use std::time::Duration;
 
-use glint_testkit::scale::{Fairness, Flood, Soak, Store, Work, fairness, flood, footprint};
+use glint_testkit::scale::{Fairness, Flood, Soak, Store, Work, fairness, flood, footprint, idleness};
 
-#[test]
-fn a_thousand_idle_volumes_and_sessions_cost_little() {
-    let (mut glint, crowd, told) = footprint(&Store::new("ram"), 1000);
-    assert!(told.start < Duration::from_secs(20), "{told:?}");
+/// A thousand volumes that nobody uses, and a session on each.
+#[track_caller]
+fn assert_idle_costs_little(backend: &'static str, start: Duration) {
+    let store = Store::new(backend);
+    let (mut glint, crowd, told) = footprint(&store, 1000);
+    assert!(told.start < start, "{told:?}");
     assert!(told.volume_kib < 32.0, "{told:?}");
     assert!(told.session_kib < 64.0, "{told:?}");
+    let idle = idleness(&glint);
+    assert!(idle < 0.03, "{idle} of a processor");
     drop(crowd);
     glint.assert_alive();
+}
+
+#[test]
+fn a_thousand_idle_volumes_in_memory_cost_little() {
+    assert_idle_costs_little("ram", Duration::from_secs(20));
+}
+
+#[test]
+fn a_thousand_idle_volumes_on_files_cost_little() {
+    assert_idle_costs_little("file", Duration::from_secs(60));
+}
+
+#[test]
+fn a_thousand_idle_volumes_on_gluster_cost_little() {
+    assert_idle_costs_little("gluster", Duration::from_secs(120));
 }
 
 #[test]

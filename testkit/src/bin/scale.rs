@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use glint_testkit::scale::{Flood, Load, Store, Work, fairness, flood, footprint, load, port};
+use glint_testkit::scale::{Flood, Load, Store, Work, fairness, flood, footprint, idleness, load, port};
 
 const USAGE: &str = "usage: scale [idle|busy|flood|fairness] [null|ram|file|gluster]...
 
@@ -41,8 +41,6 @@ fn main() -> ExitCode {
 
 fn idle(store: &Store) {
     let (glint, _crowd, told) = footprint(store, COUNT);
-    let before = glint.cpu_time();
-    std::thread::sleep(Duration::from_secs(10));
     println!(
         "{:8} idle      start {:.2} s, with one volume {} KiB, a volume {:.1} KiB, a session {:.1} KiB, idle {:.2} % of a processor",
         store.backend(),
@@ -50,7 +48,7 @@ fn idle(store: &Store) {
         told.bare_kib,
         told.volume_kib,
         told.session_kib,
-        (glint.cpu_time() - before).as_secs_f64() * 10.0,
+        idleness(&glint) * 100.0,
     );
 }
 

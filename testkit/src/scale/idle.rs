@@ -1,5 +1,6 @@
 //! Volumes and sessions that nobody uses.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Crowd, Store, port};
@@ -19,6 +20,13 @@ pub struct Footprint {
     pub volume_kib: f64,
     /// What each session adds, with all that a first command brings into being.
     pub session_kib: f64,
+}
+
+/// The part of a processor that a glint takes of which nobody wants anything, over the time between two looks at the space, twice.
+pub fn idleness(glint: &Glint) -> f64 {
+    let (began, before) = (Instant::now(), glint.cpu_time());
+    thread::sleep(Duration::from_secs(10));
+    (glint.cpu_time() - before).as_secs_f64() / began.elapsed().as_secs_f64()
 }
 
 /// Starts glint with one volume, then with `count` of them and as many sessions; gives the second for more, with its sessions.

@@ -13,7 +13,7 @@ mod work;
 pub use crowd::{Crowd, allow_files};
 pub use fairness::{Fairness, Flood, fairness};
 pub use flood::{Flooded, flood};
-pub use idle::{Footprint, footprint};
+pub use idle::{Footprint, footprint, idleness};
 pub use latency::Latency;
 pub use load::{Load, load};
 pub use soak::{Sample, Soak, Verdict};
