@@ -1,6 +1,6 @@
 use super::*;
 use crate::backend::ring;
-use crate::backend::{Backend, Device, conformance, open};
+use crate::backend::{Backend, Place, Device, conformance, open};
 use crate::config::{DeviceSpec, FileIo, Provisioning};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ async fn open_at(path: &Path, how: &OpenOptions) -> Result<FileDevice, String> {
 
 fn opened(opened: Result<Device, OpenError>) -> Result<FileDevice, String> {
     match opened {
-        Ok(Device { backend: Backend::File(device), .. }) => Ok(device),
+        Ok(Device { place: Place::Always(Backend::File(device)), .. }) => Ok(device),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.to_string()),
     }
