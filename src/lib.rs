@@ -5,6 +5,7 @@
 pub mod api;
 pub mod backend;
 pub mod cli;
+pub mod cluster;
 pub mod config;
 pub mod control;
 pub mod server;

@@ -14,6 +14,7 @@ mod range_lock;
 mod ring;
 mod sizing;
 mod space;
+mod switch;
 mod threads;
 
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod conformance;
 
 pub use completions::serve_thread;
 pub use open::{BackendContext, OpenError, OpenOptions, open};
+pub use switch::Switch;
 
 use crate::config::Provisioning;
 use bytes::Bytes;
@@ -30,14 +32,25 @@ use glint_target_core::payload::Payload;
 use gluster::GlusterDevice;
 use null::NullDevice;
 use ram::RamDevice;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
 
 /// What a unit lives on: a backend, and whether the unit may give space back to it.
 #[derive(Debug)]
 pub struct Device {
-    backend: Backend,
+    place: Place,
     provisioning: Provisioning,
     /// Told instead of the backend's own.
     physical_block: Option<u32>,
+}
+
+/// Whether the backend is there all the time.
+#[derive(Debug)]
+enum Place {
+    Always(Backend),
+    /// While this node owns the volume.
+    Owned(Arc<Switch>),
 }
 
 /// Any backend, dispatched by match so that the compiler sees through it.
@@ -51,8 +64,8 @@ enum Backend {
 
 /// Calls the same method of whichever backend it is.
 macro_rules! on_each {
-    ($device:expr, $inner:ident => $call:expr) => {
-        match &$device.backend {
+    ($backend:expr, $inner:ident => $call:expr) => {
+        match $backend {
             Backend::Gluster($inner) => $call,
             Backend::File($inner) => $call,
             Backend::Ram($inner) => $call,
@@ -61,14 +74,66 @@ macro_rules! on_each {
     };
 }
 
+/// Does the same with whichever backend it is, wherever it is.
+macro_rules! wherever {
+    ($device:expr, $inner:ident => $call:expr) => {
+        match &$device.place {
+            Place::Always(backend) => on_each!(backend, $inner => $call.await),
+            Place::Owned(switch) => {
+                switch.with(|opened| async move { on_each!(&*opened, $inner => $call.await) }).await
+            }
+        }
+    };
+}
+
+impl Backend {
+    fn told(&self) -> (Geometry, Capabilities) {
+        on_each!(self, inner => (inner.geometry(), inner.capabilities()))
+    }
+}
+
+impl Device {
+    /// Makes of a device one that is there only while this node owns it, closed to begin with; and what it is opened and closed with. Epochs in which
+    /// the store has refused I/O go to `refusals`; what was refused waits for `patience` at most.
+    pub fn switched(self, refusals: UnboundedSender<u64>, patience: Duration) -> (Self, Arc<Switch>) {
+        let last = self.told();
+        let switch = Switch::new(last, refusals, patience);
+        (Self { place: Place::Owned(Arc::clone(&switch)), ..self }, switch)
+    }
+
+    fn told(&self) -> (Geometry, Capabilities) {
+        match &self.place {
+            Place::Always(backend) => backend.told(),
+            Place::Owned(switch) => switch.told(),
+        }
+    }
+}
+
+impl Switch {
+    /// Opens it: this is behind it from now on. What was refused before goes on with this.
+    pub fn open(&self, device: Device, epoch: u64) {
+        match device.place {
+            Place::Always(backend) => self.open_backend(backend, epoch),
+            // One that is switched itself: what is behind that is switched there.
+            Place::Owned(_) => self.close(),
+        }
+    }
+}
+
 impl BlockDevice for Device {
     fn geometry(&self) -> Geometry {
-        let own = on_each!(self, inner => inner.geometry());
+        let own = match &self.place {
+            Place::Always(backend) => on_each!(backend, inner => inner.geometry()),
+            Place::Owned(switch) => switch.told().0,
+        };
         Geometry { physical_block: self.physical_block.unwrap_or(own.physical_block), ..own }
     }
 
     fn capabilities(&self) -> Capabilities {
-        let own = on_each!(self, inner => inner.capabilities());
+        let own = match &self.place {
+            Place::Always(backend) => on_each!(backend, inner => inner.capabilities()),
+            Place::Owned(switch) => switch.told().1,
+        };
         match self.provisioning {
             Provisioning::Thin => own,
             // Every block of a fully provisioned unit is mapped (SBC-4 4.7.2), whether or not the store has holes.
@@ -77,23 +142,23 @@ impl BlockDevice for Device {
     }
 
     async fn read(&self, offset: u64, len: usize) -> Result<Bytes, DeviceError> {
-        on_each!(self, inner => inner.read(offset, len).await)
+        wherever!(self, inner => inner.read(offset, len))
     }
 
     async fn write(&self, offset: u64, data: &Payload, fua: bool) -> Result<(), DeviceError> {
-        on_each!(self, inner => inner.write(offset, data, fua).await)
+        wherever!(self, inner => inner.write(offset, data, fua))
     }
 
     async fn flush(&self) -> Result<(), DeviceError> {
-        on_each!(self, inner => inner.flush().await)
+        wherever!(self, inner => inner.flush())
     }
 
     async fn discard(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
-        on_each!(self, inner => inner.discard(offset, len).await)
+        wherever!(self, inner => inner.discard(offset, len))
     }
 
     async fn write_zeroes(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
-        on_each!(self, inner => inner.write_zeroes(offset, len).await)
+        wherever!(self, inner => inner.write_zeroes(offset, len))
     }
 
     async fn allocation_map(
@@ -102,14 +167,14 @@ impl BlockDevice for Device {
         len: u64,
         max_extents: usize,
     ) -> Result<Vec<Extent>, DeviceError> {
-        on_each!(self, inner => inner.allocation_map(offset, len, max_extents).await)
+        wherever!(self, inner => inner.allocation_map(offset, len, max_extents))
     }
 
     async fn space(&self) -> Result<Option<Space>, DeviceError> {
-        on_each!(self, inner => inner.space().await)
+        wherever!(self, inner => inner.space())
     }
 
     async fn resize(&self, size: u64) -> Result<(), DeviceError> {
-        on_each!(self, inner => inner.resize(size).await)
+        wherever!(self, inner => inner.resize(size))
     }
 }

@@ -7,7 +7,7 @@ use super::null::NullDevice;
 use super::ram::RamDevice;
 use super::sizing::SizePlan;
 use super::threads::IoThreads;
-use super::{Backend, Device, ring};
+use super::{Backend, Device, Place, ring};
 use crate::config::{ByteSize, DeviceSpec, FileIo, LunConfig, Provisioning};
 use std::io;
 use std::sync::Arc;
@@ -184,7 +184,11 @@ pub async fn open(
         }
         DeviceSpec::Gluster(file) => GlusterDevice::open(file, how, context).await.map(Backend::Gluster)?,
     };
-    Ok(Device { backend, provisioning: how.provisioning, physical_block: how.physical_block_size })
+    Ok(Device {
+        place: Place::Always(backend),
+        provisioning: how.provisioning,
+        physical_block: how.physical_block_size,
+    })
 }
 
 /// Devices that are made anew each time are made also when they are read-only.

@@ -9,8 +9,10 @@
 
 mod envelope;
 mod files;
+mod shared;
 mod unit;
 
+pub use shared::SharedDocuments;
 use unit::Shared;
 pub use unit::UnitFiles;
 

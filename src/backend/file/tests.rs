@@ -1,7 +1,7 @@
 use super::*;
 use crate::backend::ring;
 use crate::backend::threads::IoThreads;
-use crate::backend::{Backend, Device, conformance, open};
+use crate::backend::{Backend, Device, Place, conformance, open};
 use crate::config::{DeviceSpec, FileIo, Provisioning};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -26,7 +26,7 @@ async fn open_at(path: &Path, how: &OpenOptions) -> Result<FileDevice, String> {
 
 fn opened(opened: Result<Device, OpenError>) -> Result<FileDevice, String> {
     match opened {
-        Ok(Device { backend: Backend::File(device), .. }) => Ok(device),
+        Ok(Device { place: Place::Always(Backend::File(device)), .. }) => Ok(device),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.to_string()),
     }

@@ -1,7 +1,7 @@
 //! The device on a real GlusterFS of this machine.
 
 use super::*;
-use crate::backend::{Backend, BackendContext, Device, OpenError, OpenOptions, conformance, open};
+use crate::backend::{Backend, BackendContext, Device, OpenError, OpenOptions, Place, conformance, open};
 use crate::config::DeviceSpec;
 use glint_testkit::gluster::{GlusterCluster, GlusterVolume as TestVolume, VolumeSpec};
 
@@ -124,7 +124,7 @@ async fn a_lost_quorum_is_unreachable_until_it_is_back() {
 
 fn inner(device: Device) -> Patient<File> {
     match device {
-        Device { backend: Backend::Gluster(device), .. } => device.inner,
+        Device { place: Place::Always(Backend::Gluster(device)), .. } => device.inner,
         other => panic!("{other:?}"),
     }
 }

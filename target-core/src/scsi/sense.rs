@@ -24,6 +24,19 @@ pub enum Status {
     TaskAborted = 0x40,
 }
 
+impl Status {
+    /// The status of this code, if it is one that this target sends.
+    pub fn from_code(code: u8) -> Option<Self> {
+        use Status::{
+            AcaActive, Busy, CheckCondition, ConditionMet, Good, ReservationConflict, TaskAborted,
+            TaskSetFull,
+        };
+        [Good, CheckCondition, ConditionMet, Busy, ReservationConflict, TaskSetFull, AcaActive, TaskAborted]
+            .into_iter()
+            .find(|status| *status as u8 == code)
+    }
+}
+
 /// Sense keys (SPC-5 table 47).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -44,6 +57,36 @@ pub enum SenseKey {
     VolumeOverflow = 0xd,
     Miscompare = 0xe,
     Completed = 0xf,
+}
+
+impl SenseKey {
+    /// The sense key of this code; Eh is reserved.
+    pub fn from_code(code: u8) -> Option<Self> {
+        use SenseKey::{
+            AbortedCommand, BlankCheck, Completed, CopyAborted, DataProtect, HardwareError, IllegalRequest,
+            MediumError, Miscompare, NoSense, NotReady, RecoveredError, UnitAttention, VendorSpecific,
+            VolumeOverflow,
+        };
+        [
+            NoSense,
+            RecoveredError,
+            NotReady,
+            MediumError,
+            HardwareError,
+            IllegalRequest,
+            UnitAttention,
+            DataProtect,
+            BlankCheck,
+            VendorSpecific,
+            CopyAborted,
+            AbortedCommand,
+            VolumeOverflow,
+            Miscompare,
+            Completed,
+        ]
+        .into_iter()
+        .find(|key| *key as u8 == code)
+    }
 }
 
 /// Additional sense code and its qualifier. The named ones are the constants of [`asc`].
