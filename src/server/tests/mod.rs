@@ -216,6 +216,83 @@ fn writes_that_are_never_completed_cost_no_more_than_the_limit() {
     stage.until("all is given back", |stage| stage.node.gathering.total() == 0);
 }
 
+/// Writes of `length` that wait to be asked for, all at once, each answered when it is; gives how many ended well before the peer closed.
+fn write_as_asked(initiator: &mut Initiator, commands: usize, length: u32) -> usize {
+    let data = vec![0; length as usize];
+    for _ in 0..commands {
+        initiator.write_command(&WRITE, length, false);
+    }
+    let mut good = 0;
+    while good < commands {
+        match initiator.receive() {
+            Some(TargetPdu::ReadyToTransfer(r2t)) => initiator.answer(&r2t, &data),
+            Some(TargetPdu::ScsiResponse(response)) if response.status == GOOD => good += 1,
+            _ => break,
+        }
+    }
+    good
+}
+
+/// Twelve times as much as their connections alone would let them be asked for.
+#[test]
+fn who_sends_what_was_asked_for_is_never_cut_off() {
+    const LIMIT: usize = 8 << 20;
+    const COMMANDS: usize = 12;
+    let stage = Stage::with(Limits::default(), LIMIT, Duration::from_secs(30));
+    let writers: Vec<_> = (1..=24)
+        .map(|isid| {
+            let mut initiator = stage.session(isid);
+            thread::spawn(move || write_as_asked(&mut initiator, COMMANDS, 1 << 20))
+        })
+        .collect();
+    let (mut held, mut asked) = (0, 0);
+    while writers.iter().any(|writer| !writer.is_finished()) {
+        held = held.max(stage.node.gathering.total());
+        asked = asked.max(stage.node.invitations.total());
+        thread::sleep(Duration::from_millis(1));
+    }
+    for writer in writers {
+        assert_eq!(writer.join().unwrap(), COMMANDS);
+    }
+    // A command beyond it is asked for in turn, and another when that takes its time.
+    assert!((LIMIT / 4..=LIMIT / 2 + (4 << 20)).contains(&asked), "{asked} bytes were asked for");
+    assert!(held <= LIMIT, "{held} bytes were held");
+    stage.until("all is given back", |stage| {
+        stage.node.gathering.total() + stage.node.invitations.total() == 0
+    });
+}
+
+#[test]
+fn who_does_not_send_what_was_asked_for_keeps_no_other_from_writing() {
+    const LIMIT: usize = 4 << 20;
+    let stage = Stage::with(Limits::default(), LIMIT, Duration::from_secs(30));
+    let mut silent: Vec<_> = (1..=8).map(|isid| stage.session(isid)).collect();
+    for initiator in &mut silent {
+        for _ in 0..4 {
+            initiator.write_command(&WRITE, 1 << 20, false);
+        }
+    }
+    stage.until("all is taken", |stage| stage.node.invitations.total() >= LIMIT / 2);
+    let start = Instant::now();
+    let mut good = stage.session(9);
+    assert_eq!(write_as_asked(&mut good, 4, 1 << 20), 4);
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    // They are late, and served all the same.
+    let data = vec![0; 1 << 20];
+    for initiator in &mut silent {
+        for _ in 0..4 {
+            while let Some(TargetPdu::ReadyToTransfer(r2t)) =
+                initiator.receive_within(Duration::from_secs(5)).flatten()
+            {
+                initiator.answer(&r2t, &data);
+            }
+        }
+    }
+    stage.until("all is given back", |stage| {
+        stage.node.gathering.total() + stage.node.invitations.total() == 0
+    });
+}
+
 #[test]
 fn one_session_too_many_is_out_of_resources() {
     let stage = Stage::new(Limits { max_sessions: 1, ..Limits::default() });

@@ -2,6 +2,7 @@
 
 pub use super::asynchronous::Ending;
 pub use super::config::ConnectionConfig;
+pub use super::solicitation::Ask;
 
 use super::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
 use super::full_feature::{FullFeature, Received};
@@ -36,6 +37,8 @@ pub struct Connection {
     catalog: Arc<dyn Catalog>,
     link: Link,
     phase: Phase,
+    /// R2Ts are for the driver to allow.
+    is_rationed: bool,
 }
 
 enum Phase {
@@ -47,7 +50,14 @@ impl Connection {
     /// A connection on which nothing has been said.
     pub fn new(config: Arc<ConnectionConfig>, catalog: Arc<dyn Catalog>, now: Instant) -> Self {
         let login = LoginPhase::new(&config, Arc::clone(&catalog), now);
-        Self { link: Link::default(), phase: Phase::Login(Box::new(login)), config, catalog }
+        let phase = Phase::Login(Box::new(login));
+        Self { link: Link::default(), phase, config, catalog, is_rationed: false }
+    }
+
+    /// To be called before the login: R2Ts go out only when the driver calls [`solicit`](Self::solicit), not as soon as there is something
+    /// to ask for.
+    pub fn ration(&mut self) {
+        self.is_rationed = true;
     }
 
     /// Takes whole PDUs off the front of `input` as long as the connection [wants](Self::wants_input) any; the rest stays there for the
@@ -124,6 +134,27 @@ impl Connection {
         }
     }
 
+    /// Bytes that R2Ts have asked for on behalf of commands that are not complete; what has come of them is among those
+    /// [gathered](Self::gathered) too.
+    pub fn solicited(&self) -> usize {
+        match &self.phase {
+            Phase::Login(_) => 0,
+            Phase::FullFeature(phase) => phase.solicited(),
+        }
+    }
+
+    /// Whether [`solicit`](Self::solicit) may find something to ask for: something new, or what was not allowed the last time.
+    pub fn is_solicitation_due(&self) -> bool {
+        matches!(&self.phase, Phase::FullFeature(phase) if phase.is_solicitation_due())
+    }
+
+    /// Sends the R2Ts that there is reason for, oldest command first, as long as `allows` does not refuse one.
+    pub fn solicit(&mut self, allows: &mut dyn FnMut(Ask) -> bool) {
+        if let Some((phase, link)) = self.full_feature() {
+            phase.solicit_within(link, allows);
+        }
+    }
+
     /// Whether commands wait for the limits of their unit.
     pub fn is_throttled(&self) -> bool {
         matches!(&self.phase, Phase::FullFeature(phase) if phase.throttled.due().is_some())
@@ -145,7 +176,9 @@ impl Connection {
             line.set_parameters(&session.parameters);
         }
         let (config, catalog) = (Arc::clone(&self.config), Arc::clone(&self.catalog));
-        self.phase = Phase::FullFeature(Box::new(FullFeature::new(config, catalog, session, cmd_sn, now)));
+        let mut phase = FullFeature::new(config, catalog, session, cmd_sn, now);
+        phase.asking.when_told = self.is_rationed;
+        self.phase = Phase::FullFeature(Box::new(phase));
     }
 
     /// The limits of the target's units, which commands of the session keep from now on.

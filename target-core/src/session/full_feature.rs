@@ -8,6 +8,7 @@ use super::link::Link;
 use super::logout::Leaving;
 use super::members::Member;
 use super::ordering::Ordering;
+use super::solicitation::Asking;
 use super::task_management::WaitingManagement;
 use super::tasks::Tasks;
 use super::throttled::Throttled;
@@ -42,6 +43,7 @@ pub(super) struct FullFeature {
     pub(super) early_data: usize,
     departed: VecDeque<u32>,
     pub(super) throttled: Throttled,
+    pub(super) asking: Asking,
     pub(super) gaps: Gaps,
     pub(super) fences: Vec<Fence>,
     pub(super) leaving: Vec<Leaving>,
@@ -106,6 +108,7 @@ impl FullFeature {
             early_data: 0,
             departed: VecDeque::new(),
             throttled: Throttled::default(),
+            asking: Asking::default(),
             gaps: Gaps::new(&session.parameters, &config),
             fences: Vec::new(),
             leaving: Vec::new(),
