@@ -216,12 +216,16 @@ fn writes_that_are_never_completed_cost_no_more_than_the_limit() {
     stage.until("all is given back", |stage| stage.node.gathering.total() == 0);
 }
 
-/// Writes of `length` that wait to be asked for, all at once, each answered when it is; gives how many ended well before the peer closed.
-fn write_as_asked(initiator: &mut Initiator, commands: usize, length: u32) -> usize {
-    let data = vec![0; length as usize];
+/// Writes of `length` that wait to be asked for, all at once.
+fn begin_writes(initiator: &mut Initiator, commands: usize, length: u32) {
     for _ in 0..commands {
         initiator.write_command(&WRITE, length, false);
     }
+}
+
+/// Sends what it is asked for until so many commands have ended; gives how many ended well before the peer closed or said something else.
+fn send_as_asked(initiator: &mut Initiator, commands: usize, length: u32) -> usize {
+    let data = vec![0; length as usize];
     let mut good = 0;
     while good < commands {
         match initiator.receive() {
@@ -242,7 +246,10 @@ fn who_sends_what_was_asked_for_is_never_cut_off() {
     let writers: Vec<_> = (1..=24)
         .map(|isid| {
             let mut initiator = stage.session(isid);
-            thread::spawn(move || write_as_asked(&mut initiator, COMMANDS, 1 << 20))
+            thread::spawn(move || {
+                begin_writes(&mut initiator, COMMANDS, 1 << 20);
+                send_as_asked(&mut initiator, COMMANDS, 1 << 20)
+            })
         })
         .collect();
     let (mut held, mut asked) = (0, 0);
@@ -267,26 +274,19 @@ fn who_does_not_send_what_was_asked_for_keeps_no_other_from_writing() {
     const LIMIT: usize = 4 << 20;
     let stage = Stage::with(Limits::default(), LIMIT, Duration::from_secs(30));
     let mut silent: Vec<_> = (1..=8).map(|isid| stage.session(isid)).collect();
-    for initiator in &mut silent {
-        for _ in 0..4 {
-            initiator.write_command(&WRITE, 1 << 20, false);
-        }
-    }
+    silent.iter_mut().for_each(|initiator| begin_writes(initiator, 4, 1 << 20));
     stage.until("all is taken", |stage| stage.node.invitations.total() >= LIMIT / 2);
     let start = Instant::now();
     let mut good = stage.session(9);
-    assert_eq!(write_as_asked(&mut good, 4, 1 << 20), 4);
+    begin_writes(&mut good, 4, 1 << 20);
+    assert_eq!(send_as_asked(&mut good, 4, 1 << 20), 4);
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     // They are late, and served all the same.
-    let data = vec![0; 1 << 20];
-    for initiator in &mut silent {
-        for _ in 0..4 {
-            while let Some(TargetPdu::ReadyToTransfer(r2t)) =
-                initiator.receive_within(Duration::from_secs(5)).flatten()
-            {
-                initiator.answer(&r2t, &data);
-            }
-        }
+    let late = silent
+        .into_iter()
+        .map(|mut initiator| thread::spawn(move || send_as_asked(&mut initiator, 4, 1 << 20)));
+    for late in late.collect::<Vec<_>>() {
+        assert_eq!(late.join().unwrap(), 4);
     }
     stage.until("all is given back", |stage| {
         stage.node.gathering.total() + stage.node.invitations.total() == 0
