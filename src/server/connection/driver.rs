@@ -290,6 +290,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
                 }
             }
         }
+        self.connection.gave_up(line.leg, std::mem::take(&mut line.wire.given_up));
         self.connection.receive(line.leg, now, &mut line.wire.input);
         line.unheard = !self.connection.wants_input(line.leg);
         while let Some(reason) = self.connection.take_rejected() {

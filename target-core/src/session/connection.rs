@@ -68,12 +68,15 @@ impl Connection {
         if came > 0
             && let Phase::FullFeature(phase) = &mut self.phase
         {
-            phase.heard(leg, now, came);
+            phase.heard(leg, now);
         }
         // A few bytes can ask for many: so it is looked at for each PDU whether there is room for its answer.
         while self.wants_input(leg) {
             let Some(line) = self.link.line_mut(leg) else { break };
-            match line.decoder.decode(input) {
+            let before = input.len();
+            let decoded = line.decoder.decode(input);
+            line.retention.passed(before - input.len());
+            match decoded {
                 Ok(None) => break,
                 Ok(Some(frame)) => self.receive_frame(leg, now, frame),
                 Err(error) => self.receive_bad_frame(leg, now, error),
@@ -118,6 +121,14 @@ impl Connection {
         }
     }
 
+    /// A receive buffer of so many bytes was given up for another, though not all of it has been [received](Self::receive): parts of it
+    /// may be held, and keep the rest alive.
+    pub fn gave_up(&mut self, leg: Leg, bytes: usize) {
+        if let Some(line) = self.link.line_mut(leg) {
+            line.retention.passed(bytes);
+        }
+    }
+
     /// Whether more is to be received now. When it is not, what is in [`transmit`](Self::transmit) has to be written first.
     pub fn wants_input(&self, leg: Leg) -> bool {
         self.link
@@ -125,7 +136,7 @@ impl Connection {
             .is_some_and(|line| !line.is_closing() && line.transmit.len() < TRANSMIT_HIGH_WATER)
     }
 
-    /// Bytes of data that are held for requests which are not complete, or have to wait for others: what the initiator makes us keep
+    /// Bytes of memory that are held for data of requests which are not complete, or have to wait for others: what the initiator makes us keep
     /// before there is anything to do.
     pub fn gathered(&self) -> usize {
         match &self.phase {

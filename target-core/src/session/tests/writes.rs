@@ -4,9 +4,10 @@ use super::bench::{Initiator, TARGET, answer, config, good, is_good, pattern, un
 use crate::pdu::fields::RESERVED_TAG;
 use crate::pdu::initiator::{DataOut, NopOut, ScsiCommand};
 use crate::pdu::target::{ReadyToTransfer, Residual, TargetPdu};
+use crate::scsi::command::Command;
 use crate::session::connection::{Ask, ConnectionConfig};
 use crate::session::event::{Event, Leg};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
 
@@ -225,27 +226,42 @@ fn an_aborted_command_that_was_held_back_is_not_asked_for() {
     assert!(!initiator.connection.is_solicitation_due());
 }
 
-/// Pieces of data between much that is thrown away must not keep all of it.
-#[test]
-fn sparse_data_does_not_hold_its_receive_buffers() {
+/// Sends a write of 1 MiB in pieces of 4 KiB, with so much that is thrown away before each; gives what there is to run, the bytes that
+/// came, and their buffers.
+fn sparse_write(junk: usize) -> (Command, usize, Vec<BytesMut>) {
     let mut initiator = Initiator::with(config(), "InitialR2T=Yes ImmediateData=No MaxBurstLength=1048576");
     let data = pattern(1 << 20);
     let write = initiator.write(1 << 20);
     initiator.send(write);
     let r2t = initiator.r2t();
-    let whole = answer(&r2t, &data);
     let mut pdus = VecDeque::new();
-    cut(&whole, &data, 4096, &mut pdus);
-    let mut inputs = Vec::new();
+    cut(&answer(&r2t, &data), &data, 4096, &mut pdus);
+    let (mut inputs, mut came) = (Vec::new(), 0);
     for pdu in pdus {
-        let junk = NopOut { initiator_task_tag: RESERVED_TAG, ..initiator.nop(&[0; 200_000]) };
+        let junk = NopOut { initiator_task_tag: RESERVED_TAG, ..initiator.nop(&vec![0; junk]) };
         let mut input = initiator.bytes(junk);
         input.extend_from_slice(&initiator.bytes(pdu));
+        came += input.len();
         initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
         inputs.push(input);
     }
     let (_, command) = initiator.execute();
     assert_eq!(command.data_out.to_bytes(), data);
+    (command, came, inputs)
+}
+
+#[test]
+fn what_data_keeps_of_its_receive_buffers_is_counted() {
+    let (command, came, _inputs) = sparse_write(8000);
+    assert!(command.data_out.pieces().iter().all(|piece| !piece.is_unique()), "nothing is copied");
+    // What came with the login is in the first of them.
+    assert!((came..came + 4096).contains(&command.data_out.held()), "{} of {came}", command.data_out.held());
+}
+
+/// Pieces of data between much that is thrown away must not keep all of it.
+#[test]
+fn sparse_data_does_not_hold_its_receive_buffers() {
+    let (command, _, _inputs) = sparse_write(200_000);
     // A piece that is a part of a receive buffer shares it with the rest of that.
     let shared = command.data_out.pieces().iter().filter(|piece| !piece.is_unique()).count();
     assert!(shared <= 4, "{shared} buffers are kept alive");
