@@ -8,8 +8,6 @@ use smallvec::SmallVec;
 pub struct Payload {
     pieces: SmallVec<[Bytes; 2]>,
     len: usize,
-    /// Bytes of buffers that the pieces keep alive beyond themselves, as far as it was told.
-    beyond: usize,
 }
 
 impl Payload {
@@ -36,20 +34,8 @@ impl Payload {
         }
     }
 
-    /// Adds a piece that keeps so many bytes of its buffer alive beyond itself.
-    pub fn push_part(&mut self, piece: Bytes, beyond: usize) {
-        self.beyond += beyond;
-        self.push(piece);
-    }
-
-    /// Bytes of memory that are kept alive, as far as is known: the length and what pieces keep of their buffers beyond themselves.
-    pub fn held(&self) -> usize {
-        self.len + self.beyond
-    }
-
     /// Adds all pieces of `other` at the end.
     pub fn append(&mut self, other: Payload) {
-        self.beyond += other.beyond;
         self.len += other.len;
         self.pieces.extend(other.pieces);
     }

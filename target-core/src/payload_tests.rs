@@ -22,16 +22,6 @@ fn slices_cross_pieces_and_stop_at_the_end() {
 }
 
 #[test]
-fn what_pieces_keep_alive_is_counted() {
-    let mut payload = sample();
-    payload.push_part(Bytes::from_static(b"ij"), 100);
-    assert_eq!((payload.len(), payload.held()), (10, 110));
-    let mut all = sample();
-    all.append(payload);
-    assert_eq!((all.len(), all.held()), (18, 118));
-}
-
-#[test]
 fn truncate_and_copy() {
     let mut payload = sample();
     payload.truncate(100);

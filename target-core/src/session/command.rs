@@ -162,13 +162,15 @@ impl FullFeature {
         let (lun, tag) = (task.lun, TaskTag(task.tag));
         let Work::Command(command) = &mut task.work else { return };
         let data_in_room = command.data_in_room();
+        let (data_out, data_out_beyond) = command.data_out.take();
         let command = Command {
             lun,
             tag,
             attribute: command.attribute,
             priority: command.priority,
             cdb: Cdb(std::mem::take(&mut command.cdb.0)),
-            data_out: command.data_out.take(),
+            data_out,
+            data_out_beyond,
             data_in_room,
         };
         link.events.push_back(Event::Execute(id, command));

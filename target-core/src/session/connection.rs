@@ -38,7 +38,7 @@ pub struct Connection {
     link: Link,
     phase: Phase,
     /// R2Ts are for the driver to allow.
-    is_rationed: bool,
+    pub(super) is_rationed: bool,
 }
 
 enum Phase {
@@ -52,12 +52,6 @@ impl Connection {
         let login = LoginPhase::new(&config, Arc::clone(&catalog), now);
         let phase = Phase::Login(Box::new(login));
         Self { link: Link::default(), phase, config, catalog, is_rationed: false }
-    }
-
-    /// To be called before the login: R2Ts go out only when the driver calls [`solicit`](Self::solicit), not as soon as there is something
-    /// to ask for.
-    pub fn ration(&mut self) {
-        self.is_rationed = true;
     }
 
     /// Takes whole PDUs off the front of `input` as long as the connection [wants](Self::wants_input) any; the rest stays there for the
@@ -139,36 +133,12 @@ impl Connection {
     /// Bytes of memory that are held for data of requests which are not complete, or have to wait for others: what the initiator makes us keep
     /// before there is anything to do.
     pub fn gathered(&self) -> usize {
-        match &self.phase {
-            Phase::Login(_) => 0,
-            Phase::FullFeature(phase) => phase.gathered(),
-        }
-    }
-
-    /// Bytes that R2Ts have asked for on behalf of commands that are not complete; what has come of them is among those
-    /// [gathered](Self::gathered) too.
-    pub fn solicited(&self) -> usize {
-        match &self.phase {
-            Phase::Login(_) => 0,
-            Phase::FullFeature(phase) => phase.solicited(),
-        }
-    }
-
-    /// Whether [`solicit`](Self::solicit) may find something to ask for: something new, or what was not allowed the last time.
-    pub fn is_solicitation_due(&self) -> bool {
-        matches!(&self.phase, Phase::FullFeature(phase) if phase.is_solicitation_due())
-    }
-
-    /// Sends the R2Ts that there is reason for, oldest command first, as long as `allows` does not refuse one.
-    pub fn solicit(&mut self, allows: &mut dyn FnMut(Ask) -> bool) {
-        if let Some((phase, link)) = self.full_feature() {
-            phase.solicit_within(link, allows);
-        }
+        self.established().map_or(0, FullFeature::gathered)
     }
 
     /// Whether commands wait for the limits of their unit.
     pub fn is_throttled(&self) -> bool {
-        matches!(&self.phase, Phase::FullFeature(phase) if phase.throttled.due().is_some())
+        self.established().is_some_and(|phase| phase.throttled.due().is_some())
     }
 
     /// The next thing to act on.
@@ -229,25 +199,18 @@ impl Connection {
 
     /// Whether a connection that has gone left commands which the driver has not ended yet.
     pub fn has_orphans(&self) -> bool {
-        match &self.phase {
-            Phase::Login(_) => false,
-            Phase::FullFeature(phase) => phase.has_orphans(),
-        }
+        self.established().is_some_and(FullFeature::has_orphans)
     }
 
     /// Whether the session comes to its end and takes no connection in any more.
     pub fn is_ending(&self) -> bool {
-        let is_over =
-            matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending || phase.is_asked_to_end);
+        let is_over = self.established().is_some_and(|phase| phase.is_ending || phase.is_asked_to_end);
         is_over || self.link.is_closing()
     }
 
     /// The connection that the initiator knows by this CID.
     pub fn leg_of(&self, cid: u16) -> Option<Leg> {
-        match &self.phase {
-            Phase::Login(_) => None,
-            Phase::FullFeature(phase) => phase.leg_of(cid),
-        }
+        self.established()?.leg_of(cid)
     }
 
     /// Answers [`Event::Execute`]. A task that is over already, by task management or logout, is passed over.
@@ -378,18 +341,12 @@ impl Connection {
 
     /// The session, with its TSIH and what is negotiated; none before it is bound.
     pub fn session(&self) -> Option<&SessionRequest> {
-        match &self.phase {
-            Phase::Login(_) => None,
-            Phase::FullFeature(phase) => Some(&phase.session),
-        }
+        self.established().map(|phase| &phase.session)
     }
 
     /// What holds for one connection of the session; what it has renegotiated since its login included.
     pub fn parameters(&self, leg: Leg) -> Option<&Parameters> {
-        match &self.phase {
-            Phase::Login(_) => None,
-            Phase::FullFeature(phase) => phase.member(leg).map(|member| &member.parameters),
-        }
+        self.established()?.member(leg).map(|member| &member.parameters)
     }
 
     /// Why the login failed, if it did.
@@ -418,7 +375,15 @@ impl Connection {
         self.link.line(leg).is_none_or(Line::is_closing)
     }
 
-    fn full_feature(&mut self) -> Option<(&mut FullFeature, &mut Link)> {
+    /// The session once it is logged in, closing or not.
+    pub(super) fn established(&self) -> Option<&FullFeature> {
+        match &self.phase {
+            Phase::Login(_) => None,
+            Phase::FullFeature(phase) => Some(phase),
+        }
+    }
+
+    pub(super) fn full_feature(&mut self) -> Option<(&mut FullFeature, &mut Link)> {
         match &mut self.phase {
             Phase::FullFeature(phase) if !self.link.is_closing() => Some((phase, &mut self.link)),
             _ => None,

@@ -37,6 +37,8 @@ pub(super) struct Burst {
 #[derive(Debug, Default)]
 pub(super) struct DataOutBuffer {
     payload: Payload,
+    /// Bytes of receive buffers that it keeps alive beyond its own.
+    beyond: u32,
     /// Short pieces that are not in the payload yet.
     short: BytesMut,
     /// Bytes to be collected.
@@ -89,7 +91,8 @@ impl DataOutBuffer {
             return self.short.extend_from_slice(&data);
         }
         self.seal();
-        self.payload.push_part(data, beyond);
+        self.beyond = self.beyond.saturating_add(beyond);
+        self.payload.push(data);
     }
 
     fn seal(&mut self) {
@@ -211,7 +214,7 @@ impl DataOutBuffer {
 
     /// Bytes of memory that are held for what has come.
     pub(super) fn held(&self) -> usize {
-        self.payload.held() + self.short.len()
+        self.payload.len() + self.beyond as usize + self.short.len()
     }
 
     /// Bytes that count against the connection's budget.
@@ -219,9 +222,9 @@ impl DataOutBuffer {
         self.charged
     }
 
-    /// All that was collected; the buffer is empty afterwards.
-    pub(super) fn take(&mut self) -> Payload {
+    /// All that was collected, and how many bytes of receive buffers it keeps alive beyond its own; the buffer is empty afterwards.
+    pub(super) fn take(&mut self) -> (Payload, u32) {
         self.seal();
-        std::mem::take(&mut self.payload)
+        (std::mem::take(&mut self.payload), std::mem::take(&mut self.beyond))
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Retention {
 pub(super) struct Kept {
     pub(super) data: Bytes,
     /// Bytes of receive buffers that it keeps alive beyond itself.
-    pub(super) beyond: usize,
+    pub(super) beyond: u32,
 }
 
 impl Retention {
@@ -43,7 +43,8 @@ impl Retention {
         self.idle -= beyond;
         match self.idle > PASSED_OVER {
             true => Kept { data: Bytes::copy_from_slice(&data), beyond: 0 },
-            false => Kept { data, beyond },
+            // No more than is remembered.
+            false => Kept { data, beyond: beyond as u32 },
         }
     }
 }

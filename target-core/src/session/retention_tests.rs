@@ -22,7 +22,7 @@ fn held(piece: usize, apart: usize) -> (usize, usize) {
             let shared = is_shared(&kept, &data);
             any |= shared;
             held += if shared { 0 } else { piece };
-            counted += piece + kept.beyond;
+            counted += piece + kept.beyond as usize;
         }
         retention.passed(BUFFER - passed);
         held += if any { BUFFER } else { 0 };
@@ -39,7 +39,7 @@ fn dense_data_is_never_copied_and_counts_little_more_than_itself() {
             retention.passed(HEADER + piece);
             let kept = retention.keep(data.clone());
             assert!(is_shared(&kept, &data));
-            assert_eq!(kept.beyond, HEADER);
+            assert_eq!(kept.beyond as usize, HEADER);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Asking for data-out: R2Ts, within what the initiator and our memory allow (RFC 7143 §11.8). How much one connection may have asked for
 //! is known here; how much all connections of a node may is known to the driver, which is asked about every burst.
 
+use super::connection::Connection;
 use super::data_out::Burst;
 use super::event::{Leg, TaskId};
 use super::full_feature::FullFeature;
@@ -71,6 +72,32 @@ impl Solicitation {
             tag => tag,
         };
         self.last_tag
+    }
+}
+
+impl Connection {
+    /// To be called before the login: R2Ts go out only when the driver calls [`solicit`](Self::solicit), not as soon as there is something
+    /// to ask for.
+    pub fn ration(&mut self) {
+        self.is_rationed = true;
+    }
+
+    /// Bytes that R2Ts have asked for on behalf of commands that are not complete; what has come of them is among those
+    /// [gathered](Self::gathered) too.
+    pub fn solicited(&self) -> usize {
+        self.established().map_or(0, FullFeature::solicited)
+    }
+
+    /// Whether [`solicit`](Self::solicit) may find something to ask for: something new, or what was not allowed the last time.
+    pub fn is_solicitation_due(&self) -> bool {
+        self.established().is_some_and(FullFeature::is_solicitation_due)
+    }
+
+    /// Sends the R2Ts that there is reason for, oldest command first, as long as `allows` does not refuse one.
+    pub fn solicit(&mut self, allows: &mut dyn FnMut(Ask) -> bool) {
+        if let Some((phase, link)) = self.full_feature() {
+            phase.solicit_within(link, allows);
+        }
     }
 }
 
