@@ -53,11 +53,12 @@ impl Held {
     }
 }
 
-const GAUGES: [&str; 5] = [
+const GAUGES: [&str; 6] = [
     "glint_sessions",
     "glint_connections",
     "glint_bytes_in_flight",
     "glint_bytes_gathered",
+    "glint_bytes_solicited",
     "glint_volume_queue_depth",
 ];
 

@@ -86,6 +86,7 @@ fn scsi(command: ScsiCommand) -> Box<dyn FnMut()> {
         priority: 0,
         cdb: Cdb(command.cdb),
         data_out,
+        data_out_beyond: 0,
         data_in_room: if command.read { command.expected_data_transfer_length } else { 0 },
     };
     Box::new(move || {

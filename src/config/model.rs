@@ -98,7 +98,7 @@ pub struct Limits {
     pub max_command_bytes: u32,
     /// Most data of one PDU from an initiator: the MaxRecvDataSegmentLength that it is told.
     pub max_recv_data_segment: u32,
-    /// Bytes of Data-Out that one connection solicits at a time.
+    /// Bytes of Data-Out that one connection solicits at a time; all together solicit half of `bytes_in_flight`.
     pub data_out_budget: u64,
     /// How long a backend may try before an operation fails; shorter than the initiators' own timers.
     pub io_deadline: Duration,

@@ -3,7 +3,8 @@
 //! They are apart from those of commands that run, as who is waited for with the one could not give the other back. While all connections
 //! together hold more than the limit, those with more than the average are not read from: the others complete their commands,
 //! which frees memory. At twice the limit, when not enough of them do, who has more than the average is closed; but not who has commands
-//! that the limits of their volume make wait: he cannot help it, and time frees what they hold. He is not read from meanwhile.
+//! that the limits of their volume make wait, or has to be asked for what his commands lack (`invitations`): he cannot help it, and time
+//! frees what they hold. He is not read from meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,14 +70,14 @@ impl Part {
         self.bytes = bytes;
     }
 
-    /// Whether the connection may be read from; `is_throttled`: it has commands that wait for the limits of their volume.
-    pub(super) fn verdict(&self, is_throttled: bool) -> Verdict {
+    /// Whether the connection may be read from; `cannot_help`: its commands wait for us, not for its peer.
+    pub(super) fn verdict(&self, cannot_help: bool) -> Verdict {
         let total = self.node.total.load(Ordering::Relaxed);
         if total <= self.node.limit || self.bytes == 0 {
             return Verdict::Read;
         }
         let is_full = total > self.node.limit.saturating_mul(2);
-        if is_full && is_throttled {
+        if is_full && cannot_help {
             return Verdict::Wait;
         }
         // One of all holds no more than the average, so there is always one that goes on.

@@ -10,6 +10,7 @@ pub mod catalog;
 mod connection;
 pub mod door;
 mod gathering;
+mod invitations;
 mod limits;
 mod listener;
 mod node;

@@ -3,6 +3,7 @@
 use super::budget::NodeBudget;
 use super::catalog::Snapshot;
 use super::gathering::Gathering;
+use super::invitations::Invitations;
 use super::limits::Limits;
 use super::readiness::Readiness;
 use super::roster::Roster;
@@ -22,6 +23,7 @@ pub struct Node<S> {
     pub(super) connection_config: ArcSwap<ConnectionConfig>,
     pub(super) budget: NodeBudget,
     pub(super) gathering: Arc<Gathering>,
+    pub(super) invitations: Arc<Invitations>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) roster: Arc<Roster>,
     pub(super) metrics: Arc<Metrics>,
@@ -33,7 +35,7 @@ pub struct Node<S> {
 
 impl<S> Node<S> {
     /// A node that serves nothing yet. All connections together may hold `bytes_in_flight` bytes of commands' data, and as many of
-    /// commands whose data is not complete.
+    /// commands whose data is not complete, half of which they ask for.
     pub fn new(
         limits: Limits,
         bytes_in_flight: usize,
@@ -41,7 +43,9 @@ impl<S> Node<S> {
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
         let (budget, gathering) = (NodeBudget::new(bytes_in_flight), Gathering::new(bytes_in_flight));
-        if let Err(error) = tell_held(&metrics, &budget, &gathering) {
+        // What is asked for comes on top of what comes unasked, and nobody is cut off for having sent it.
+        let invitations = Invitations::new(bytes_in_flight / 2);
+        if let Err(error) = tell_held(&metrics, &budget, &gathering, &invitations) {
             tracing::error!(%error, "the bytes that connections hold are not told");
         }
         Arc::new(Self {
@@ -50,6 +54,7 @@ impl<S> Node<S> {
             connection_config: ArcSwap::from_pointee(connection),
             budget,
             gathering,
+            invitations,
             sessions: Sessions::new(metrics.sessions.clone()),
             roster: Roster::new(metrics.connections.clone()),
             metrics,
@@ -116,8 +121,13 @@ impl<S> Node<S> {
 }
 
 /// Metrics of what connections hold.
-fn tell_held(metrics: &Metrics, budget: &NodeBudget, gathering: &Arc<Gathering>) -> prometheus::Result<()> {
-    let (budget, gathering) = (budget.clone(), Arc::clone(gathering));
+fn tell_held(
+    metrics: &Metrics,
+    budget: &NodeBudget,
+    gathering: &Arc<Gathering>,
+    invitations: &Arc<Invitations>,
+) -> prometheus::Result<()> {
+    let (budget, gathering, invitations) = (budget.clone(), Arc::clone(gathering), Arc::clone(invitations));
     metrics.add_reading(
         "glint_bytes_in_flight",
         "Data of commands that run or whose responses are not sent, as it counts against bytes_in_flight.",
@@ -125,5 +135,10 @@ fn tell_held(metrics: &Metrics, budget: &NodeBudget, gathering: &Arc<Gathering>)
     )?;
     metrics.add_reading("glint_bytes_gathered", "Data of writes that are not complete.", move || {
         gathering.total()
-    })
+    })?;
+    metrics.add_reading(
+        "glint_bytes_solicited",
+        "Data that was asked for, of writes that are not complete: what has come and what is on its way.",
+        move || invitations.total(),
+    )
 }

@@ -229,6 +229,7 @@ impl<'a> Bench<'a> {
             priority: 0,
             cdb: Cdb(cdb.as_slice().into()),
             data_out,
+            data_out_beyond: 0,
             data_in_room: u32::MAX,
         };
         let target = self.target;

@@ -120,7 +120,8 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Commands<S, F> {
         connection: &mut Connection,
     ) -> Option<(TaskId, Command)> {
         let room = usize::try_from(command.data_in_room).unwrap_or(usize::MAX);
-        let cost = command.data_out.len() + room.min(self.most_data_in);
+        let held = command.data_out.len() + command.data_out_beyond as usize;
+        let cost = held + room.min(self.most_data_in);
         if self.ledger.poll_admit(cx, cost, connection.queued()).is_pending() {
             return Some((id, command));
         }

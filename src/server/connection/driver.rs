@@ -9,6 +9,7 @@ use super::line::Line;
 use super::report;
 use super::session::BoundSession;
 use crate::server::gathering::{PAUSE, Part, Verdict};
+use crate::server::invitations::{Guest, RECHECK};
 use crate::server::limits::Limits;
 use crate::server::node::Node;
 use crate::server::orders::Orders;
@@ -44,6 +45,10 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) is_behind: bool,
     /// Data of commands that are not complete.
     pub(super) gathered: Part,
+    /// Data that R2Ts have asked for.
+    pub(super) guest: Guest,
+    /// R2Ts are held back, as others have asked for as much as the node bears; when to look again.
+    pub(super) recheck_at: Option<Instant>,
     /// Nothing is read before: others are to complete their commands first.
     pub(super) paused_until: Option<Instant>,
     /// The login was refused from here, and counted.
@@ -88,6 +93,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
             // The last words wait for the end of the session: who reads the answer to a logout may count on it.
             return Err(end);
         }
+        more |= self.solicit(cx, now);
         let wrote = self.write(cx, now)?;
         self.commands.ledger.settle(self.connection.queued());
         self.gathered.set(self.connection.gathered());
@@ -128,6 +134,30 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         let queue = self.connection.part(line.leg, now);
         let last_words = queue.filter(|_| matches!(end, End::Closed(_)));
         tokio::spawn(line.leave(last_words, self.limits.goodbye));
+    }
+
+    /// Asks for data as far as what all have asked for leaves room; tells whether it has to look again at once.
+    fn solicit(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let Self { connection, guest, .. } = self;
+        guest.set(now, connection.solicited(), connection.gathered());
+        let mut is_idle = false;
+        if connection.is_solicitation_due() {
+            connection.solicit(&mut |ask| {
+                let is_allowed = match ask.is_idle {
+                    false => guest.invite(ask.bytes),
+                    true => guest.invite_in_turn(now, ask.bytes),
+                };
+                is_idle |= ask.is_idle && !is_allowed;
+                is_allowed
+            });
+        }
+        if connection.is_solicitation_due() {
+            self.recheck_at = Some(now + RECHECK);
+            return guest.wait(cx.waker(), is_idle);
+        }
+        self.recheck_at = None;
+        guest.leave();
+        false
     }
 
     fn write(&mut self, cx: &mut Context<'_>, now: Instant) -> Result<bool, End> {
@@ -179,8 +209,10 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         let patience = self.limits.write_stall;
         let stall = self.lines.iter().filter_map(|line| line.wire.stall_deadline(patience)).min();
         let timeout = self.connection.next_timeout();
-        let deadlines = [timeout, stall, self.paused_until, self.joining_deadline()];
-        if self.clock.poll(cx, now, deadlines.into_iter().flatten().min()).is_pending() {
+        let invited = [self.recheck_at, self.guest.deadline()];
+        let deadlines =
+            [timeout, stall, self.paused_until, self.joining_deadline()].into_iter().chain(invited);
+        if self.clock.poll(cx, now, deadlines.flatten().min()).is_pending() {
             return Ok(false);
         }
         let now = Instant::now();
@@ -190,7 +222,9 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         }
         if self.held_up.is_some() || self.paused_until.is_some() {
             self.connection.excuse(now);
+            self.guest.excuse(now);
         }
+        self.guest.write_off(now);
         if self.paused_until.is_some_and(|until| until <= now) {
             self.paused_until = None;
         }
@@ -206,7 +240,11 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         if has_other_work || !self.lines.iter().any(wants_input) {
             return Ok(false);
         }
-        match self.gathered.verdict(self.connection.is_throttled()) {
+        // Who has the turn is to complete a command, and others wait for that.
+        let is_waited_for = self.guest.has_turn(now);
+        let cannot_help = self.connection.is_throttled() || self.guest.is_kept_waiting();
+        match self.gathered.verdict(cannot_help) {
+            _ if is_waited_for => {}
             Verdict::Read => {}
             Verdict::Wait => {
                 self.paused_until = Some(now + PAUSE);
@@ -252,6 +290,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
                 }
             }
         }
+        self.connection.gave_up(line.leg, std::mem::take(&mut line.wire.given_up));
         self.connection.receive(line.leg, now, &mut line.wire.input);
         line.unheard = !self.connection.wants_input(line.leg);
         while let Some(reason) = self.connection.take_rejected() {

@@ -81,11 +81,13 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
     let orders = Arc::clone(&enrolment.orders);
     let line =
         Line { leg: Leg::FIRST, wire: Wire::new(stream), enrolment, unheard: false, span: span.clone() };
+    let mut connection = Connection::new(config, catalog, began);
+    connection.ration();
     let mut driver = Driver {
         limits: Arc::clone(&limits),
         orders: Arc::clone(&orders),
         lines: vec![line],
-        connection: Connection::new(config, catalog, began),
+        connection,
         commands: Commands::new(
             commands::execute::<S>,
             node.budget.ledger(limits.bytes_per_connection),
@@ -95,6 +97,8 @@ pub(super) async fn run<S: DeviceServer>(accepted: Accepted<S>) {
         held_up: None,
         is_behind: false,
         gathered: node.gathering.part(),
+        guest: node.invitations.guest(began),
+        recheck_at: None,
         paused_until: None,
         refused: false,
         parting: Vec::new(),

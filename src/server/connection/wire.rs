@@ -24,13 +24,15 @@ pub(super) struct Wire {
     socket: Stream,
     pub(super) input: BytesMut,
     read_room: usize,
+    /// Bytes of buffers that were given up with room left in them, while parts of them were in use.
+    pub(super) given_up: usize,
     /// Since when the peer has taken nothing of what there is to send.
     stalled_since: Option<Instant>,
 }
 
 impl Wire {
     pub(super) fn new(socket: Stream) -> Self {
-        Self { socket, input: BytesMut::new(), read_room: READ_LEAST, stalled_since: None }
+        Self { socket, input: BytesMut::new(), read_room: READ_LEAST, given_up: 0, stalled_since: None }
     }
 
     /// A socket that another runtime had, with what was read there.
@@ -45,7 +47,10 @@ impl Wire {
 
     /// Reads once; 0 when the peer has closed.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.input.capacity() - self.input.len() < self.read_room / 2 {
+        if self.input.capacity() - self.input.len() < self.read_room / 2
+            && !self.input.try_reclaim(self.read_room)
+        {
+            self.given_up += self.input.capacity();
             self.input.reserve(self.read_room);
         }
         let room = self.input.capacity() - self.input.len();

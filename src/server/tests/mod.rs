@@ -1,18 +1,17 @@
 //! Whole connections over loopback sockets: what peers may do to a node, and what it lets them.
 
 mod connections;
+mod memory;
 mod redeclaration;
 mod stage;
 
 use super::catalog::Snapshot;
 use super::limits::Limits;
 use glint_target_core::lun::task_set::Abort;
-use glint_target_core::pdu::initiator::InitiatorPdu;
 use glint_target_core::pdu::target::TargetPdu;
 use glint_target_core::scsi::command::TaskManagement;
 use glint_testkit::initiator::{CHECK_CONDITION, GOOD, Initiator, Line, PATIENCE, Stage as LoginStage};
 use stage::{Happened, PANIC, READ, Stage, TEST_UNIT_READY, WAIT};
-use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,14 +23,6 @@ fn write(initiator: &mut Initiator, length: u32) -> u8 {
     let tag = initiator.write_command(&WRITE, length, true);
     initiator.send(initiator.unsolicited(tag, 0, &vec![0; length as usize], true));
     initiator.end(tag).status
-}
-
-/// Sends a write command and its unsolicited data without the last byte, if the target takes it.
-fn begin_write(initiator: &mut Initiator, length: u32) -> io::Result<()> {
-    let command = initiator.prepare_write(&WRITE, length, true);
-    let data = initiator.unsolicited(command.initiator_task_tag, 0, &vec![0; length as usize - 1], false);
-    initiator.try_send(&InitiatorPdu::ScsiCommand(command))?;
-    initiator.try_send(&data)
 }
 
 #[test]
@@ -186,34 +177,6 @@ fn silent_connections_make_room_for_initiators() {
     stage.until("the others have made room", |stage| {
         stage.metric("glint_connections ").is_some_and(|open| open <= 4.0)
     });
-}
-
-#[test]
-fn writes_that_are_never_completed_cost_no_more_than_the_limit() {
-    const LIMIT: usize = 4 << 20;
-    let stage = Stage::with(Limits::default(), LIMIT, Duration::from_secs(30));
-    let mut good = stage.session(1);
-    let hoarders: Vec<_> = (2..=9)
-        .map(|isid| {
-            let mut initiator = stage.session(isid);
-            // 4 MiB each, all but the last byte of every burst, until it is shown out or waits for too long.
-            std::thread::spawn(move || {
-                initiator.socket().set_write_timeout(Some(Duration::from_secs(2))).unwrap();
-                (0..60).try_for_each(|_| begin_write(&mut initiator, 64 << 10))
-            })
-        })
-        .collect();
-    let mut most = 0;
-    while hoarders.iter().any(|hoarder| !hoarder.is_finished()) {
-        assert_eq!(good.run(&READ, 4096).status, GOOD);
-        most = most.max(stage.node.gathering.total());
-    }
-    // What one read brings comes on top, for each.
-    assert!((LIMIT / 2..=2 * LIMIT + 9 * (512 << 10)).contains(&most), "{most} bytes were held");
-    drop(hoarders);
-    assert_eq!(write(&mut good, 64 << 10), GOOD);
-    drop(good);
-    stage.until("all is given back", |stage| stage.node.gathering.total() == 0);
 }
 
 #[test]

@@ -88,6 +88,8 @@ pub struct Command {
     pub cdb: Cdb,
     /// All the data that the initiator sent for it. May be shorter or longer than the CDB asks for.
     pub data_out: Payload,
+    /// Bytes of memory that this keeps alive beyond its own.
+    pub data_out_beyond: u32,
     /// Room in bytes that the initiator has for data-in. More than that is not fetched where it can be helped, for nobody has counted on
     /// the memory; what there would have been is told as overflow.
     pub data_in_room: u32,

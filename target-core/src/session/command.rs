@@ -26,10 +26,9 @@ impl FullFeature {
             return None;
         }
         let leg = link.leg();
-        if let Some(member) = self.member_mut(leg) {
-            pdu.immediate_data = member.retention.keep(pdu.immediate_data);
-        }
-        let data_out = DataOutBuffer::new(&pdu, &self.session.parameters, self.config.max_command_bytes);
+        let kept = link.keep(std::mem::take(&mut pdu.immediate_data));
+        let data_out =
+            DataOutBuffer::new(&pdu, kept, &self.session.parameters, self.config.max_command_bytes);
         Some(self.tasks.insert(Task {
             tag: pdu.initiator_task_tag,
             leg,
@@ -100,7 +99,7 @@ impl FullFeature {
     }
 
     /// Takes a Data-Out.
-    pub(super) fn data_out(&mut self, link: &mut Link, header: &[u8; BHS_LEN], mut pdu: DataOut) {
+    pub(super) fn data_out(&mut self, link: &mut Link, header: &[u8; BHS_LEN], pdu: DataOut) {
         let ends_sequence = pdu.is_final;
         let tag = pdu.initiator_task_tag;
         let Some(id) = self.task_of(link.leg(), tag) else {
@@ -110,10 +109,7 @@ impl FullFeature {
             }
             return;
         };
-        if let Some(member) = self.member_mut(link.leg()) {
-            pdu.data = member.retention.keep(pdu.data);
-        }
-        let taken = match self.tasks.gather(id, |data_out| data_out.receive(pdu)) {
+        let taken = match self.tasks.gather(id, |data_out| data_out.receive(pdu, |data| link.keep(data))) {
             Some(taken) => taken,
             None if self.tasks.command_mut(id).is_some() => Err(RejectReason::ProtocolError),
             None => Err(RejectReason::InvalidPduField),
@@ -161,20 +157,22 @@ impl FullFeature {
     /// Gives a command to the driver.
     pub(super) fn run(&mut self, link: &mut Link, id: TaskId) {
         self.release(id);
+        self.tasks.set_running(id);
         let Some(task) = self.tasks.get_mut(id) else { return };
         let (lun, tag) = (task.lun, TaskTag(task.tag));
         let Work::Command(command) = &mut task.work else { return };
         let data_in_room = command.data_in_room();
+        let (data_out, data_out_beyond) = command.data_out.take();
         let command = Command {
             lun,
             tag,
             attribute: command.attribute,
             priority: command.priority,
             cdb: Cdb(std::mem::take(&mut command.cdb.0)),
-            data_out: command.data_out.take(),
+            data_out,
+            data_out_beyond,
             data_in_room,
         };
-        self.tasks.set_running(id);
         link.events.push_back(Event::Execute(id, command));
     }
 

@@ -21,7 +21,7 @@ pub struct ConnectionConfig {
     /// Most bytes of data-out that are asked for on behalf of one command, whatever length it announces.
     pub max_command_bytes: u32,
     /// Bytes that the connection may have asked for with R2Ts on behalf of commands whose data is incomplete. The oldest of those
-    /// may always ask, so up to `max_command_bytes` come on top.
+    /// may always ask, so up to `max_command_bytes` come on top. What [rationing](super::connection::Connection::ration) allows is less at times.
     pub data_out_budget: usize,
     /// Fills a buffer with unforeseeable bytes.
     pub entropy: fn(&mut [u8]),

@@ -2,6 +2,7 @@
 
 pub use super::asynchronous::Ending;
 pub use super::config::ConnectionConfig;
+pub use super::solicitation::Ask;
 
 use super::event::{BindOutcome, CloseReason, Event, Leg, SessionRequest, TaskId};
 use super::full_feature::{FullFeature, Received};
@@ -36,6 +37,8 @@ pub struct Connection {
     catalog: Arc<dyn Catalog>,
     link: Link,
     phase: Phase,
+    /// R2Ts are for the driver to allow.
+    pub(super) is_rationed: bool,
 }
 
 enum Phase {
@@ -47,7 +50,8 @@ impl Connection {
     /// A connection on which nothing has been said.
     pub fn new(config: Arc<ConnectionConfig>, catalog: Arc<dyn Catalog>, now: Instant) -> Self {
         let login = LoginPhase::new(&config, Arc::clone(&catalog), now);
-        Self { link: Link::default(), phase: Phase::Login(Box::new(login)), config, catalog }
+        let phase = Phase::Login(Box::new(login));
+        Self { link: Link::default(), phase, config, catalog, is_rationed: false }
     }
 
     /// Takes whole PDUs off the front of `input` as long as the connection [wants](Self::wants_input) any; the rest stays there for the
@@ -58,12 +62,15 @@ impl Connection {
         if came > 0
             && let Phase::FullFeature(phase) = &mut self.phase
         {
-            phase.heard(leg, now, came);
+            phase.heard(leg, now);
         }
         // A few bytes can ask for many: so it is looked at for each PDU whether there is room for its answer.
         while self.wants_input(leg) {
             let Some(line) = self.link.line_mut(leg) else { break };
-            match line.decoder.decode(input) {
+            let before = input.len();
+            let decoded = line.decoder.decode(input);
+            line.retention.passed(before - input.len());
+            match decoded {
                 Ok(None) => break,
                 Ok(Some(frame)) => self.receive_frame(leg, now, frame),
                 Err(error) => self.receive_bad_frame(leg, now, error),
@@ -108,6 +115,14 @@ impl Connection {
         }
     }
 
+    /// A receive buffer of so many bytes was given up for another, though not all of it has been [received](Self::receive): parts of it
+    /// may be held, and keep the rest alive.
+    pub fn gave_up(&mut self, leg: Leg, bytes: usize) {
+        if let Some(line) = self.link.line_mut(leg) {
+            line.retention.passed(bytes);
+        }
+    }
+
     /// Whether more is to be received now. When it is not, what is in [`transmit`](Self::transmit) has to be written first.
     pub fn wants_input(&self, leg: Leg) -> bool {
         self.link
@@ -115,18 +130,15 @@ impl Connection {
             .is_some_and(|line| !line.is_closing() && line.transmit.len() < TRANSMIT_HIGH_WATER)
     }
 
-    /// Bytes of data that are held for requests which are not complete, or have to wait for others: what the initiator makes us keep
+    /// Bytes of memory that are held for data of requests which are not complete, or have to wait for others: what the initiator makes us keep
     /// before there is anything to do.
     pub fn gathered(&self) -> usize {
-        match &self.phase {
-            Phase::Login(_) => 0,
-            Phase::FullFeature(phase) => phase.gathered(),
-        }
+        self.established().map_or(0, FullFeature::gathered)
     }
 
     /// Whether commands wait for the limits of their unit.
     pub fn is_throttled(&self) -> bool {
-        matches!(&self.phase, Phase::FullFeature(phase) if phase.throttled.due().is_some())
+        self.established().is_some_and(|phase| phase.throttled.due().is_some())
     }
 
     /// The next thing to act on.
@@ -145,7 +157,9 @@ impl Connection {
             line.set_parameters(&session.parameters);
         }
         let (config, catalog) = (Arc::clone(&self.config), Arc::clone(&self.catalog));
-        self.phase = Phase::FullFeature(Box::new(FullFeature::new(config, catalog, session, cmd_sn, now)));
+        let mut phase = FullFeature::new(config, catalog, session, cmd_sn, now);
+        phase.asking.when_told = self.is_rationed;
+        self.phase = Phase::FullFeature(Box::new(phase));
     }
 
     /// The limits of the target's units, which commands of the session keep from now on.
@@ -185,25 +199,18 @@ impl Connection {
 
     /// Whether a connection that has gone left commands which the driver has not ended yet.
     pub fn has_orphans(&self) -> bool {
-        match &self.phase {
-            Phase::Login(_) => false,
-            Phase::FullFeature(phase) => phase.has_orphans(),
-        }
+        self.established().is_some_and(FullFeature::has_orphans)
     }
 
     /// Whether the session comes to its end and takes no connection in any more.
     pub fn is_ending(&self) -> bool {
-        let is_over =
-            matches!(&self.phase, Phase::FullFeature(phase) if phase.is_ending || phase.is_asked_to_end);
+        let is_over = self.established().is_some_and(|phase| phase.is_ending || phase.is_asked_to_end);
         is_over || self.link.is_closing()
     }
 
     /// The connection that the initiator knows by this CID.
     pub fn leg_of(&self, cid: u16) -> Option<Leg> {
-        match &self.phase {
-            Phase::Login(_) => None,
-            Phase::FullFeature(phase) => phase.leg_of(cid),
-        }
+        self.established()?.leg_of(cid)
     }
 
     /// Answers [`Event::Execute`]. A task that is over already, by task management or logout, is passed over.
@@ -334,18 +341,12 @@ impl Connection {
 
     /// The session, with its TSIH and what is negotiated; none before it is bound.
     pub fn session(&self) -> Option<&SessionRequest> {
-        match &self.phase {
-            Phase::Login(_) => None,
-            Phase::FullFeature(phase) => Some(&phase.session),
-        }
+        self.established().map(|phase| &phase.session)
     }
 
     /// What holds for one connection of the session; what it has renegotiated since its login included.
     pub fn parameters(&self, leg: Leg) -> Option<&Parameters> {
-        match &self.phase {
-            Phase::Login(_) => None,
-            Phase::FullFeature(phase) => phase.member(leg).map(|member| &member.parameters),
-        }
+        self.established()?.member(leg).map(|member| &member.parameters)
     }
 
     /// Why the login failed, if it did.
@@ -374,7 +375,15 @@ impl Connection {
         self.link.line(leg).is_none_or(Line::is_closing)
     }
 
-    fn full_feature(&mut self) -> Option<(&mut FullFeature, &mut Link)> {
+    /// The session once it is logged in, closing or not.
+    pub(super) fn established(&self) -> Option<&FullFeature> {
+        match &self.phase {
+            Phase::Login(_) => None,
+            Phase::FullFeature(phase) => Some(phase),
+        }
+    }
+
+    pub(super) fn full_feature(&mut self) -> Option<(&mut FullFeature, &mut Link)> {
         match &mut self.phase {
             Phase::FullFeature(phase) if !self.link.is_closing() => Some((phase, &mut self.link)),
             _ => None,

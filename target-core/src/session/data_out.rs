@@ -5,7 +5,7 @@
 //! §7.8): until then what comes is thrown away.
 
 use super::conditions::{INCORRECT_AMOUNT_OF_DATA, PROTOCOL_SERVICE_CRC_ERROR, UNEXPECTED_UNSOLICITED_DATA};
-use super::retention::SHORTEST_PIECE;
+use super::retention::{Kept, SHORTEST_PIECE};
 use crate::login::parameters::Parameters;
 use crate::payload::Payload;
 use crate::pdu::error::RejectReason;
@@ -37,6 +37,8 @@ pub(super) struct Burst {
 #[derive(Debug, Default)]
 pub(super) struct DataOutBuffer {
     payload: Payload,
+    /// Bytes of receive buffers that it keeps alive beyond its own.
+    beyond: u32,
     /// Short pieces that are not in the payload yet.
     short: BytesMut,
     /// Bytes to be collected.
@@ -53,21 +55,22 @@ pub(super) struct DataOutBuffer {
 }
 
 impl DataOutBuffer {
-    /// What a command PDU brings, and what is to be expected after it. `most` limits the bytes taken for one command.
-    pub(super) fn new(command: &ScsiCommand, parameters: &Parameters, most: u32) -> Self {
+    /// What a command PDU and the immediate data that was taken out of it bring, and what is to be expected after it. `most` limits the
+    /// bytes taken for one command.
+    pub(super) fn new(command: &ScsiCommand, kept: Kept, parameters: &Parameters, most: u32) -> Self {
         let expected = if command.write { command.expected_data_transfer_length } else { 0 };
         let mut buffer = Self::default();
-        if expected == 0 && command.immediate_data.is_empty() && command.is_final {
+        if expected == 0 && kept.data.is_empty() && command.is_final {
             return buffer;
         }
         let first_burst = expected.min(parameters.first_burst_length);
-        let immediate = u32::try_from(command.immediate_data.len()).unwrap_or(u32::MAX);
+        let immediate = u32::try_from(kept.data.len()).unwrap_or(u32::MAX);
         if immediate > 0 && !(command.write && parameters.immediate_data) {
             buffer.failure = Some(UNEXPECTED_UNSOLICITED_DATA);
         } else if immediate > first_burst {
             buffer.failure = Some(INCORRECT_AMOUNT_OF_DATA);
         } else {
-            buffer.push(command.immediate_data.clone());
+            buffer.push(kept);
         }
         buffer.requested = buffer.received;
         if !command.is_final {
@@ -81,13 +84,14 @@ impl DataOutBuffer {
         buffer
     }
 
-    fn push(&mut self, data: Bytes) {
+    fn push(&mut self, Kept { data, beyond }: Kept) {
         self.received += data.len() as u32;
         // Short pieces are copied together: each would keep the whole buffer alive in which it was received.
         if data.len() < SHORTEST_PIECE {
             return self.short.extend_from_slice(&data);
         }
         self.seal();
+        self.beyond = self.beyond.saturating_add(beyond);
         self.payload.push(data);
     }
 
@@ -97,8 +101,12 @@ impl DataOutBuffer {
         }
     }
 
-    /// Takes a Data-Out. An error: it is to be rejected; whether the command fails with it tells [`failure`](Self::failure).
-    pub(super) fn receive(&mut self, pdu: DataOut) -> Result<(), RejectReason> {
+    /// Takes a Data-Out, whose data `keep` makes fit to be kept. An error: it is to be rejected; whether the command fails with it tells [`failure`](Self::failure).
+    pub(super) fn receive(
+        &mut self,
+        pdu: DataOut,
+        keep: impl FnOnce(Bytes) -> Kept,
+    ) -> Result<(), RejectReason> {
         let found = self.sequences.iter().position(|it| it.transfer_tag == pdu.target_transfer_tag);
         let Some(at) = found else { return self.receive_unexpected(&pdu) };
         let taken = if self.failure.is_none() { self.check(at, &pdu) } else { Ok(()) };
@@ -107,7 +115,7 @@ impl DataOutBuffer {
         {
             sequence.next_data_sn = sequence.next_data_sn.wrapping_add(1);
             let end = sequence.end;
-            self.push(pdu.data);
+            self.push(keep(pdu.data));
             // F belongs on the PDU that completes the sequence, and on no other (RFC 7143 §11.7.1).
             if pdu.is_final != (self.received == end) {
                 self.failure = Some(INCORRECT_AMOUNT_OF_DATA);
@@ -158,7 +166,7 @@ impl DataOutBuffer {
     /// Data of the command was lost: `pdu` is what is left of it.
     pub(super) fn lose(&mut self, pdu: DataOut) -> Result<(), RejectReason> {
         self.fail(PROTOCOL_SERVICE_CRC_ERROR);
-        self.receive(DataOut { data: Bytes::new(), ..pdu })
+        self.receive(DataOut { data: Bytes::new(), ..pdu }, |_| Kept::default())
     }
 
     /// Why the command is to end without having run.
@@ -204,9 +212,9 @@ impl DataOutBuffer {
         self.sequences.is_empty()
     }
 
-    /// Bytes that have come.
-    pub(super) fn received(&self) -> usize {
-        self.received as usize
+    /// Bytes of memory that are held for what has come.
+    pub(super) fn held(&self) -> usize {
+        self.payload.len() + self.beyond as usize + self.short.len()
     }
 
     /// Bytes that count against the connection's budget.
@@ -214,9 +222,9 @@ impl DataOutBuffer {
         self.charged
     }
 
-    /// All that was collected; the buffer is empty afterwards.
-    pub(super) fn take(&mut self) -> Payload {
+    /// All that was collected, and how many bytes of receive buffers it keeps alive beyond its own; the buffer is empty afterwards.
+    pub(super) fn take(&mut self) -> (Payload, u32) {
         self.seal();
-        std::mem::take(&mut self.payload)
+        (std::mem::take(&mut self.payload), std::mem::take(&mut self.beyond))
     }
 }

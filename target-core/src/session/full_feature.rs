@@ -8,6 +8,7 @@ use super::link::Link;
 use super::logout::Leaving;
 use super::members::Member;
 use super::ordering::Ordering;
+use super::solicitation::Asking;
 use super::task_management::WaitingManagement;
 use super::tasks::Tasks;
 use super::throttled::Throttled;
@@ -42,6 +43,7 @@ pub(super) struct FullFeature {
     pub(super) early_data: usize,
     departed: VecDeque<u32>,
     pub(super) throttled: Throttled,
+    pub(super) asking: Asking,
     pub(super) gaps: Gaps,
     pub(super) fences: Vec<Fence>,
     pub(super) leaving: Vec<Leaving>,
@@ -60,12 +62,26 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Bytes of data, if it may wait for its turn with them.
-    pub(super) fn data_len(&self) -> usize {
-        match &self.pdu {
-            InitiatorPdu::NopOut(it) => it.data.len(),
-            InitiatorPdu::Text(it) => it.data.len(),
-            _ => 0,
+    /// Its data, if it may wait for its turn with any.
+    fn data_mut(&mut self) -> Option<&mut Bytes> {
+        match &mut self.pdu {
+            InitiatorPdu::NopOut(it) => Some(&mut it.data),
+            InitiatorPdu::Text(it) => Some(&mut it.data),
+            // Of one that is to be refused.
+            InitiatorPdu::ScsiCommand(it) => Some(&mut it.immediate_data),
+            _ => None,
+        }
+    }
+
+    /// Bytes of that.
+    pub(super) fn data_len(&mut self) -> usize {
+        self.data_mut().map_or(0, |data| data.len())
+    }
+
+    /// Before a wait, which would keep the receive buffer alive: the data is copied out of it.
+    fn detach(&mut self) {
+        if let Some(data) = self.data_mut() {
+            *data = Bytes::copy_from_slice(data);
         }
     }
 }
@@ -106,6 +122,7 @@ impl FullFeature {
             early_data: 0,
             departed: VecDeque::new(),
             throttled: Throttled::default(),
+            asking: Asking::default(),
             gaps: Gaps::new(&session.parameters, &config),
             fences: Vec::new(),
             leaving: Vec::new(),
@@ -116,11 +133,10 @@ impl FullFeature {
         }
     }
 
-    /// So many bytes came from the initiator. A part of a PDU is a sign of life too: a long one may take its time on a slow line.
-    pub(super) fn heard(&mut self, leg: Leg, now: Instant, bytes: usize) {
+    /// Something came from the initiator. A part of a PDU is a sign of life too: a long one may take its time on a slow line.
+    pub(super) fn heard(&mut self, leg: Leg, now: Instant) {
         if let Some(member) = self.member_mut(leg) {
             member.keepalive.heard(now);
-            member.retention.came(bytes);
         }
     }
 
@@ -168,7 +184,8 @@ impl FullFeature {
                         self.take_command(link, &header, command, Place::Early).map(Early::Command)
                     }
                     pdu => {
-                        let received = Received { leg, header, pdu };
+                        let mut received = Received { leg, header, pdu };
+                        received.detach();
                         self.early_data += received.data_len();
                         Some(Early::Other(Box::new(received)))
                     }
@@ -190,7 +207,7 @@ impl FullFeature {
             let Some(due) = self.window.next_early() else { break };
             match self.early.remove(&due.0) {
                 Some(Early::Command(id)) if self.tasks.get(id).is_some() => self.start_command(link, now, id),
-                Some(Early::Other(received)) => {
+                Some(Early::Other(mut received)) => {
                     self.early_data -= received.data_len();
                     self.dispatch(link, now, *received, Place::Due);
                 }

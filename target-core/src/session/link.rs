@@ -1,12 +1,14 @@
 //! The ways out of a session: PDUs to the initiator on each connection with its numbers, events to the driver.
 
 use super::event::{CloseReason, Event, Leg};
+use super::retention::{Kept, Retention};
 use super::window::CommandWindow;
 use crate::login::parameters::{Digest, Parameters};
 use crate::pdu::fields::{RESERVED_TAG, Serial};
 use crate::pdu::frame::FrameDecoder;
 use crate::pdu::target::{Numbering, TargetPdu};
 use crate::pdu::transmit::TransmitQueue;
+use bytes::Bytes;
 use std::collections::VecDeque;
 
 /// The connections of a session as their bytes come and go, and the events of all. Almost always there is one connection.
@@ -28,6 +30,7 @@ pub(super) struct Line {
     pub(super) decoder: FrameDecoder,
     /// Bytes that were received and not taken.
     pub(super) left: usize,
+    pub(super) retention: Retention,
     pub(super) transmit: TransmitQueue,
     header_digest: Digest,
     data_digest: Digest,
@@ -42,6 +45,7 @@ impl Line {
             leg,
             decoder: FrameDecoder::new(Parameters::default().target_max_recv_data_segment_length),
             left: 0,
+            retention: Retention::default(),
             transmit: TransmitQueue::default(),
             header_digest: Digest::default(),
             data_digest: Digest::default(),
@@ -99,6 +103,15 @@ impl Link {
 
     pub(super) fn line_mut(&mut self, leg: Leg) -> Option<&mut Line> {
         self.lines.iter_mut().find(|line| line.leg == leg)
+    }
+
+    /// Data of the connection at hand that will be kept.
+    pub(super) fn keep(&mut self, data: Bytes) -> Kept {
+        let leg = self.at;
+        match self.line_mut(leg) {
+            Some(line) => line.retention.keep(data),
+            None => Kept { data, beyond: 0 },
+        }
     }
 
     /// The only connection of a link that has one.

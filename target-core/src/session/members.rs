@@ -5,7 +5,6 @@ use super::event::{Event, Leg, SessionRequest, TaskId};
 use super::full_feature::{Early, FullFeature};
 use super::keepalive::Keepalive;
 use super::link::Link;
-use super::retention::Retention;
 use super::solicitation::Solicitation;
 use super::task_management::WaitingManagement;
 use super::tasks::{CommandTask, Stage, Task};
@@ -26,7 +25,6 @@ pub(super) struct Member {
     pub(super) solicitation: Solicitation,
     /// Until when the initiator is to log out.
     pub(super) logout_due: Option<Instant>,
-    pub(super) retention: Retention,
     pub(super) text: TextPhase,
     pub(super) keepalive: Keepalive,
     /// ExpStatSN, as last heard; noted only while there are other connections, for [fences](super::fence).
@@ -47,7 +45,6 @@ impl Member {
             parameters: request.parameters.clone(),
             solicitation: Solicitation::new(config.data_out_budget),
             logout_due: None,
-            retention: Retention::default(),
             text: TextPhase::new(catalog, request),
             keepalive: Keepalive::new(config, now),
             acknowledged: None,

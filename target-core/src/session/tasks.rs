@@ -115,7 +115,7 @@ pub(super) struct Tasks {
     running: usize,
     /// Commands that lend their place in the window.
     lending: usize,
-    /// Bytes of data-out that commands hold which the driver has not got.
+    /// Bytes of memory that is held for data-out of commands which the driver has not got.
     gathered: usize,
 }
 
@@ -179,13 +179,13 @@ impl Tasks {
         Some(task)
     }
 
-    /// Notes that the driver has a command.
+    /// Notes that the driver has a command, whose data is to be taken out for it after this.
     pub(super) fn set_running(&mut self, id: TaskId) {
         if let Some(command) = self.command_mut(id)
             && command.stage != Stage::Running
         {
             command.stage = Stage::Running;
-            let handed_over = command.data_out.received();
+            let handed_over = command.data_out.held();
             self.running += 1;
             self.gathered -= handed_over;
         }
@@ -212,14 +212,14 @@ impl Tasks {
         if !matches!(command.stage, Stage::Early | Stage::Collecting) {
             return None;
         }
-        let before = command.data_out.received();
+        let before = command.data_out.held();
         let result = receive(&mut command.data_out);
-        let more = command.data_out.received() - before;
+        let more = command.data_out.held() - before;
         self.gathered += more;
         Some(result)
     }
 
-    /// Bytes of data-out that commands hold which the driver has not got.
+    /// Bytes of memory that is held for data-out of commands which the driver has not got.
     pub(super) fn gathered(&self) -> usize {
         self.gathered
     }
@@ -256,7 +256,7 @@ impl Tasks {
 
 fn gathered(task: &Task) -> usize {
     match &task.work {
-        Work::Command(command) if command.stage != Stage::Running => command.data_out.received(),
+        Work::Command(command) if command.stage != Stage::Running => command.data_out.held(),
         Work::Command(_) | Work::Management(_) => 0,
     }
 }

@@ -81,10 +81,7 @@ fn busy(store: &Store) {
 
 fn floods(store: &Store) {
     for workers in [1, 2] {
-        let glint = store.serve(
-            &format!("bytes_in_flight = \"64MiB\"\ndata_out_budget = \"512KiB\"\nworkers = {workers}"),
-            64,
-        );
+        let glint = store.serve(&format!("bytes_in_flight = \"64MiB\"\nworkers = {workers}"), 64);
         let told = flood(&glint, 64, Duration::from_secs(10));
         println!(
             "{:8} flood     {workers} workers, bytes_in_flight 64 MiB: {} KiB before, {} KiB at most, {} KiB after, {} writes",

@@ -118,6 +118,7 @@ impl Lab {
             priority: 0,
             cdb: Cdb(cdb.into()),
             data_out: data_out.to_vec().into(),
+            data_out_beyond: 0,
             data_in_room: u32::MAX,
         }
     }

@@ -2,8 +2,9 @@
 
 use super::bench::{Initiator, good, is_good, pattern, unsolicited};
 use crate::pdu::fields::Serial;
-use crate::pdu::initiator::{NopOut, ScsiCommand};
+use crate::pdu::initiator::{NopOut, ScsiCommand, TextRequest};
 use crate::pdu::target::TargetPdu;
+use crate::session::event::Leg;
 
 #[test]
 fn commands_have_their_turn_in_order() {
@@ -141,4 +142,25 @@ fn a_tag_in_use_is_refused_and_its_number_used_up() {
     let fifth = initiator.read(512);
     initiator.send(fifth.clone());
     assert_eq!(initiator.execute().1.tag.0, fifth.initiator_task_tag);
+}
+
+#[test]
+fn what_waits_for_its_turn_keeps_no_receive_buffer() {
+    for mut initiator in [Initiator::new(), Initiator::discovery()] {
+        let before = initiator.connection.gathered();
+        // Another before them is missing.
+        initiator.take_cmd_sn();
+        let nop = NopOut { immediate: false, cmd_sn: initiator.take_cmd_sn(), ..initiator.nop(&[7; 100]) };
+        let text = initiator.text("SendTargets=All");
+        let text = TextRequest { immediate: false, cmd_sn: initiator.take_cmd_sn(), ..text };
+        let write = ScsiCommand { immediate_data: pattern(2000).into(), ..initiator.write(2000) };
+        let mut input = initiator.bytes(nop);
+        input.extend_from_slice(&initiator.bytes(text));
+        input.extend_from_slice(&initiator.bytes(write));
+        let size = input.len();
+        initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
+        assert!(input.is_empty());
+        assert!(input.try_reclaim(size), "the buffer is in use");
+        assert_eq!(initiator.connection.gathered() - before, 100 + "SendTargets=All\0".len() + 2000);
+    }
 }

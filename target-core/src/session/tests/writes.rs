@@ -1,12 +1,13 @@
 //! Writes of every shape.
 
-use super::bench::{Initiator, answer, config, good, is_good, pattern, unsolicited};
+use super::bench::{Initiator, TARGET, answer, config, good, is_good, pattern, unsolicited};
 use crate::pdu::fields::RESERVED_TAG;
 use crate::pdu::initiator::{DataOut, NopOut, ScsiCommand};
 use crate::pdu::target::{ReadyToTransfer, Residual, TargetPdu};
-use crate::session::config::ConnectionConfig;
+use crate::scsi::command::Command;
+use crate::session::connection::{Ask, ConnectionConfig};
 use crate::session::event::{Event, Leg};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
 
@@ -139,27 +140,129 @@ fn an_aborted_command_gives_its_share_back() {
     );
 }
 
-/// Pieces of data between much that is thrown away must not keep all of it.
+/// A connection whose R2Ts the driver allows, with two writes of three bursts begun.
+fn rationed() -> (Initiator, [ScsiCommand; 2]) {
+    let mut initiator = Initiator::connected(config());
+    initiator.connection.ration();
+    initiator.log_in(&format!("InitiatorName=iqn.x:y TargetName={TARGET} {PLAIN} MaxOutstandingR2T=2"));
+    let writes = [initiator.write(12_288), initiator.write(12_288)];
+    writes.iter().for_each(|write| initiator.send(write.clone()));
+    initiator.silence();
+    (initiator, writes)
+}
+
+fn r2t_sns(initiator: &mut Initiator) -> Vec<(u32, u32)> {
+    r2ts(initiator).iter().map(|r2t| (r2t.initiator_task_tag, r2t.r2t_sn)).collect()
+}
+
 #[test]
-fn sparse_data_does_not_hold_its_receive_buffers() {
+fn nothing_is_asked_for_before_the_driver_allows_it() {
+    let (mut initiator, [first, second]) = rationed();
+    let [first, second] = [first.initiator_task_tag, second.initiator_task_tag];
+    let mut asked = Vec::new();
+    initiator.connection.solicit(&mut |ask| {
+        asked.push((ask.bytes, ask.is_idle));
+        false
+    });
+    assert_eq!(asked, [(4096, false), (4096, true)], "none is outstanding");
+    assert!(initiator.connection.is_solicitation_due());
+    assert_eq!((initiator.connection.solicited(), initiator.heard().len()), (0, 0));
+    // Three bursts, as far as R2Ts may be outstanding for a command.
+    let mut left = 3;
+    let mut allow = |ask: Ask| {
+        left -= i32::from(!ask.is_idle);
+        left >= 0 && !ask.is_idle
+    };
+    initiator.connection.solicit(&mut allow);
+    assert_eq!(r2t_sns(&mut initiator), [(first, 0), (first, 1), (second, 0)]);
+    assert_eq!(initiator.connection.solicited(), 3 * 4096);
+    assert!(initiator.connection.is_solicitation_due(), "one more was not allowed");
+    initiator.connection.solicit(&mut |_| true);
+    assert_eq!(r2t_sns(&mut initiator), [(second, 1)]);
+    assert!(!initiator.connection.is_solicitation_due(), "as many are outstanding as may be");
+}
+
+#[test]
+fn one_burst_at_a_time_completes_the_oldest_first() {
+    let (mut initiator, [first, second]) = rationed();
+    let data = pattern(12_288);
+    let mut got = Vec::new();
+    for nth in 0..6 {
+        assert!(initiator.connection.is_solicitation_due(), "{nth}");
+        initiator.connection.solicit(&mut |ask| ask.is_idle);
+        let r2t = initiator.r2t();
+        // While it is outstanding there is no other reason to ask.
+        initiator.connection.solicit(&mut |ask| ask.is_idle);
+        initiator.silence();
+        got.push((r2t.initiator_task_tag, r2t.r2t_sn));
+        initiator.send(answer(&r2t, &data));
+        if nth % 3 == 2 {
+            let (id, command) = initiator.execute();
+            assert_eq!(command.data_out.len(), 12_288);
+            assert_eq!(initiator.connection.solicited(), 0, "given back");
+            initiator.complete(id, good(vec![], 12_288));
+            assert!(is_good(&initiator.response()));
+        }
+    }
+    let tags = [first.initiator_task_tag, second.initiator_task_tag];
+    assert_eq!(got, tags.into_iter().flat_map(|tag| (0..3).map(move |sn| (tag, sn))).collect::<Vec<_>>());
+    assert!(!initiator.connection.is_solicitation_due());
+}
+
+#[test]
+fn an_aborted_command_that_was_held_back_is_not_asked_for() {
+    let (mut initiator, [first, second]) = rationed();
+    let abort = initiator.abort(&first);
+    initiator.send(abort);
+    initiator.heard();
+    initiator.connection.solicit(&mut |ask| ask.is_idle);
+    assert_eq!(r2t_sns(&mut initiator), [(second.initiator_task_tag, 0)]);
+    let abort = initiator.abort(&second);
+    initiator.send(abort);
+    initiator.heard();
+    assert_eq!(initiator.connection.solicited(), 0);
+    initiator.connection.solicit(&mut |_| true);
+    initiator.silence();
+    assert!(!initiator.connection.is_solicitation_due());
+}
+
+/// Sends a write of 1 MiB in pieces of 4 KiB, with so much that is thrown away before each; gives what there is to run, the bytes that
+/// came, and their buffers.
+fn sparse_write(junk: usize) -> (Command, usize, Vec<BytesMut>) {
     let mut initiator = Initiator::with(config(), "InitialR2T=Yes ImmediateData=No MaxBurstLength=1048576");
     let data = pattern(1 << 20);
     let write = initiator.write(1 << 20);
     initiator.send(write);
     let r2t = initiator.r2t();
-    let whole = answer(&r2t, &data);
     let mut pdus = VecDeque::new();
-    cut(&whole, &data, 4096, &mut pdus);
-    let mut inputs = Vec::new();
+    cut(&answer(&r2t, &data), &data, 4096, &mut pdus);
+    let (mut inputs, mut came) = (Vec::new(), 0);
     for pdu in pdus {
-        let junk = NopOut { initiator_task_tag: RESERVED_TAG, ..initiator.nop(&[0; 200_000]) };
+        let junk = NopOut { initiator_task_tag: RESERVED_TAG, ..initiator.nop(&vec![0; junk]) };
         let mut input = initiator.bytes(junk);
         input.extend_from_slice(&initiator.bytes(pdu));
+        came += input.len();
         initiator.connection.receive(Leg::FIRST, initiator.now, &mut input);
         inputs.push(input);
     }
     let (_, command) = initiator.execute();
     assert_eq!(command.data_out.to_bytes(), data);
+    (command, came, inputs)
+}
+
+#[test]
+fn what_data_keeps_of_its_receive_buffers_is_counted() {
+    let (command, came, _inputs) = sparse_write(8000);
+    assert!(command.data_out.pieces().iter().all(|piece| !piece.is_unique()), "nothing is copied");
+    // What came with the login is in the first of them.
+    let held = command.data_out.len() + command.data_out_beyond as usize;
+    assert!((came..came + 4096).contains(&held), "{held} of {came}");
+}
+
+/// Pieces of data between much that is thrown away must not keep all of it.
+#[test]
+fn sparse_data_does_not_hold_its_receive_buffers() {
+    let (command, _, _inputs) = sparse_write(200_000);
     // A piece that is a part of a receive buffer shares it with the rest of that.
     let shared = command.data_out.pieces().iter().filter(|piece| !piece.is_unique()).count();
     assert!(shared <= 4, "{shared} buffers are kept alive");
