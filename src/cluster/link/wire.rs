@@ -92,6 +92,7 @@ pub fn command_of(head: CommandHead, data_out: Payload) -> Result<Command, Malfo
         priority: head.priority,
         cdb: Cdb(head.cdb.into()),
         data_out,
+        data_out_beyond: 0,
         data_in_room: head.data_in_room,
     })
 }

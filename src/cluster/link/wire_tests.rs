@@ -35,6 +35,7 @@ fn a_command_arrives_as_it_left() {
             priority: 3,
             cdb: Cdb(vec![0x8a; 16].into()),
             data_out: Payload::from(vec![5; 4096]),
+            data_out_beyond: 0,
             data_in_room: 17,
         };
         let back = command_of(command_head(&command), command.data_out.clone()).unwrap();
