@@ -5,6 +5,7 @@
 mod durability;
 mod faults;
 mod io;
+mod names;
 
 use std::{future::Future, time::Duration};
 
