@@ -88,6 +88,8 @@ struct Inner {
 pub struct VolumeSpec {
     /// Copies: 1 or 3.
     pub replica: usize,
+    /// Among how many sets of so many copies the files are distributed.
+    pub sets: usize,
     /// Whether files are split into shards (of 4 MiB).
     pub sharded: bool,
     /// Bricks on file systems of this size (`48m`) in memory; none shares one with others.
@@ -98,7 +100,7 @@ pub struct VolumeSpec {
 
 impl Default for VolumeSpec {
     fn default() -> Self {
-        Self { replica: 3, sharded: false, brick_size: None, options: Vec::new() }
+        Self { replica: 3, sets: 1, sharded: false, brick_size: None, options: Vec::new() }
     }
 }
 
@@ -163,7 +165,7 @@ impl GlusterCluster {
     /// # Errors
     /// What the `gluster` command says.
     pub fn create_volume(&self, name: &str, spec: &VolumeSpec) -> io::Result<GlusterVolume> {
-        let bricks: Vec<PathBuf> = (0..spec.replica)
+        let bricks: Vec<PathBuf> = (0..spec.replica * spec.sets)
             .map(|number| self.inner.directory.path().join(format!("bricks/{name}-{number}")))
             .collect();
         for brick in &bricks {
