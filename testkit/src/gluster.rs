@@ -240,11 +240,15 @@ impl GlusterCluster {
 
     /// Runs a command in the namespace.
     fn within(&self, command_line: &[&str]) -> io::Result<()> {
+        succeed("nsenter", self.command_within(command_line)?.output()?).map(drop)
+    }
+
+    fn command_within(&self, command_line: &[&str]) -> io::Result<Command> {
         let parent = self.inner.namespace.id();
         let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
         let mut command = Command::new("nsenter");
         command.args(["--target", children.trim(), "--mount", "--pid"]).args(command_line);
-        succeed("nsenter", command.output()?).map(drop)
+        Ok(command)
     }
 }
 
@@ -332,6 +336,26 @@ impl GlusterVolume {
     /// When there is no such process.
     pub fn resume_brick(&self, number: usize) -> io::Result<()> {
         self.cluster.signal("CONT", &self.brick_process(number)?)
+    }
+
+    /// Has every write of brick `number` to its file system take so much longer, for the rest of the process' life: what goes on
+    /// above it in the brick does not wait.
+    ///
+    /// # Errors
+    /// When there is no such process, or strace cannot trace it.
+    pub fn slow_writes(&self, number: usize, delay: Duration) -> io::Result<()> {
+        let process = self.brick_process(number)?;
+        let report =
+            self.cluster.inner.directory.path().join(format!("log/strace-{}-{number}.log", self.name));
+        let inject = format!("inject=pwrite64,pwritev:delay_enter={}", delay.as_micros());
+        self.cluster
+            .command_within(&["strace", "-f", "-p", &process, "-e", "trace=pwrite64,pwritev", "-e", &inject])?
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&report)?)
+            .spawn()
+            .map_err(|error| io::Error::other(format!("strace (package strace): {error}")))?;
+        wait_until(|| Ok(fs::read_to_string(&report)?.contains("attached")))
     }
 
     /// Starts the bricks that are down, and waits until all are up.
