@@ -1,6 +1,7 @@
 // Written by `make bindings` from the header of libgfapi. Do not edit.
 use libc::{
-    blkcnt_t, blksize_t, flock, gid_t, ino_t, iovec, mode_t, nlink_t, off_t, stat, statvfs, timespec, uid_t,
+    blkcnt_t, blksize_t, dirent, flock, gid_t, ino_t, iovec, mode_t, nlink_t, off_t, stat, statvfs, timespec,
+    uid_t,
 };
 
 pub const GFAPI_MAX_LOCK_OWNER_LEN: u32 = 255;
@@ -102,6 +103,15 @@ pub struct Symbols {
         flags: ::core::ffi::c_int,
         poststat: *mut glfs_stat,
     ) -> isize,
+    pub glfs_pwrite: unsafe extern "C" fn(
+        fd: *mut glfs_fd_t,
+        buf: *const ::core::ffi::c_void,
+        count: usize,
+        offset: off_t,
+        flags: ::core::ffi::c_int,
+        prestat: *mut glfs_stat,
+        poststat: *mut glfs_stat,
+    ) -> isize,
     pub glfs_pread_async: unsafe extern "C" fn(
         fd: *mut glfs_fd_t,
         buf: *mut ::core::ffi::c_void,
@@ -140,6 +150,12 @@ pub struct Symbols {
     ) -> ::core::ffi::c_int,
     pub glfs_lseek:
         unsafe extern "C" fn(fd: *mut glfs_fd_t, offset: off_t, whence: ::core::ffi::c_int) -> off_t,
+    pub glfs_ftruncate: unsafe extern "C" fn(
+        fd: *mut glfs_fd_t,
+        length: off_t,
+        prestat: *mut glfs_stat,
+        poststat: *mut glfs_stat,
+    ) -> ::core::ffi::c_int,
     pub glfs_ftruncate_async: unsafe extern "C" fn(
         fd: *mut glfs_fd_t,
         length: off_t,
@@ -152,6 +168,11 @@ pub struct Symbols {
         buf: *mut stat,
     ) -> ::core::ffi::c_int,
     pub glfs_fstat: unsafe extern "C" fn(fd: *mut glfs_fd_t, buf: *mut stat) -> ::core::ffi::c_int,
+    pub glfs_fsync: unsafe extern "C" fn(
+        fd: *mut glfs_fd_t,
+        prestat: *mut glfs_stat,
+        poststat: *mut glfs_stat,
+    ) -> ::core::ffi::c_int,
     pub glfs_fsync_async: unsafe extern "C" fn(
         fd: *mut glfs_fd_t,
         fn_: glfs_io_cbk,
@@ -174,6 +195,19 @@ pub struct Symbols {
         oldpath: *const ::core::ffi::c_char,
         newpath: *const ::core::ffi::c_char,
     ) -> ::core::ffi::c_int,
+    pub glfs_link: unsafe extern "C" fn(
+        fs: *mut glfs_t,
+        oldpath: *const ::core::ffi::c_char,
+        newpath: *const ::core::ffi::c_char,
+    ) -> ::core::ffi::c_int,
+    pub glfs_opendir:
+        unsafe extern "C" fn(fs: *mut glfs_t, path: *const ::core::ffi::c_char) -> *mut glfs_fd_t,
+    pub glfs_readdir_r: unsafe extern "C" fn(
+        fd: *mut glfs_fd_t,
+        dirent: *mut dirent,
+        result: *mut *mut dirent,
+    ) -> ::core::ffi::c_int,
+    pub glfs_closedir: unsafe extern "C" fn(fd: *mut glfs_fd_t) -> ::core::ffi::c_int,
     pub glfs_statvfs: unsafe extern "C" fn(
         fs: *mut glfs_t,
         path: *const ::core::ffi::c_char,
@@ -258,19 +292,26 @@ impl Symbols {
         let glfs_close = unsafe { __library.get(b"glfs_close\0") }.map(|sym| *sym)?;
         let glfs_set_xlator_option = unsafe { __library.get(b"glfs_set_xlator_option\0") }.map(|sym| *sym)?;
         let glfs_pread = unsafe { __library.get(b"glfs_pread\0") }.map(|sym| *sym)?;
+        let glfs_pwrite = unsafe { __library.get(b"glfs_pwrite\0") }.map(|sym| *sym)?;
         let glfs_pread_async = unsafe { __library.get(b"glfs_pread_async\0") }.map(|sym| *sym)?;
         let glfs_pwrite_async = unsafe { __library.get(b"glfs_pwrite_async\0") }.map(|sym| *sym)?;
         let glfs_preadv_async = unsafe { __library.get(b"glfs_preadv_async\0") }.map(|sym| *sym)?;
         let glfs_pwritev_async = unsafe { __library.get(b"glfs_pwritev_async\0") }.map(|sym| *sym)?;
         let glfs_lseek = unsafe { __library.get(b"glfs_lseek\0") }.map(|sym| *sym)?;
+        let glfs_ftruncate = unsafe { __library.get(b"glfs_ftruncate\0") }.map(|sym| *sym)?;
         let glfs_ftruncate_async = unsafe { __library.get(b"glfs_ftruncate_async\0") }.map(|sym| *sym)?;
         let glfs_stat = unsafe { __library.get(b"glfs_stat\0") }.map(|sym| *sym)?;
         let glfs_fstat = unsafe { __library.get(b"glfs_fstat\0") }.map(|sym| *sym)?;
+        let glfs_fsync = unsafe { __library.get(b"glfs_fsync\0") }.map(|sym| *sym)?;
         let glfs_fsync_async = unsafe { __library.get(b"glfs_fsync_async\0") }.map(|sym| *sym)?;
         let glfs_fdatasync_async = unsafe { __library.get(b"glfs_fdatasync_async\0") }.map(|sym| *sym)?;
         let glfs_mkdir = unsafe { __library.get(b"glfs_mkdir\0") }.map(|sym| *sym)?;
         let glfs_unlink = unsafe { __library.get(b"glfs_unlink\0") }.map(|sym| *sym)?;
         let glfs_rename = unsafe { __library.get(b"glfs_rename\0") }.map(|sym| *sym)?;
+        let glfs_link = unsafe { __library.get(b"glfs_link\0") }.map(|sym| *sym)?;
+        let glfs_opendir = unsafe { __library.get(b"glfs_opendir\0") }.map(|sym| *sym)?;
+        let glfs_readdir_r = unsafe { __library.get(b"glfs_readdir_r\0") }.map(|sym| *sym)?;
+        let glfs_closedir = unsafe { __library.get(b"glfs_closedir\0") }.map(|sym| *sym)?;
         let glfs_statvfs = unsafe { __library.get(b"glfs_statvfs\0") }.map(|sym| *sym)?;
         let glfs_fgetxattr = unsafe { __library.get(b"glfs_fgetxattr\0") }.map(|sym| *sym)?;
         let glfs_fsetxattr = unsafe { __library.get(b"glfs_fsetxattr\0") }.map(|sym| *sym)?;
@@ -296,19 +337,26 @@ impl Symbols {
             glfs_close,
             glfs_set_xlator_option,
             glfs_pread,
+            glfs_pwrite,
             glfs_pread_async,
             glfs_pwrite_async,
             glfs_preadv_async,
             glfs_pwritev_async,
             glfs_lseek,
+            glfs_ftruncate,
             glfs_ftruncate_async,
             glfs_stat,
             glfs_fstat,
+            glfs_fsync,
             glfs_fsync_async,
             glfs_fdatasync_async,
             glfs_mkdir,
             glfs_unlink,
             glfs_rename,
+            glfs_link,
+            glfs_opendir,
+            glfs_readdir_r,
+            glfs_closedir,
             glfs_statvfs,
             glfs_fgetxattr,
             glfs_fsetxattr,
@@ -403,6 +451,18 @@ impl Symbols {
     ) -> isize {
         unsafe { (self.glfs_pread)(fd, buf, count, offset, flags, poststat) }
     }
+    pub unsafe fn glfs_pwrite(
+        &self,
+        fd: *mut glfs_fd_t,
+        buf: *const ::core::ffi::c_void,
+        count: usize,
+        offset: off_t,
+        flags: ::core::ffi::c_int,
+        prestat: *mut glfs_stat,
+        poststat: *mut glfs_stat,
+    ) -> isize {
+        unsafe { (self.glfs_pwrite)(fd, buf, count, offset, flags, prestat, poststat) }
+    }
     pub unsafe fn glfs_pread_async(
         &self,
         fd: *mut glfs_fd_t,
@@ -454,6 +514,15 @@ impl Symbols {
     pub unsafe fn glfs_lseek(&self, fd: *mut glfs_fd_t, offset: off_t, whence: ::core::ffi::c_int) -> off_t {
         unsafe { (self.glfs_lseek)(fd, offset, whence) }
     }
+    pub unsafe fn glfs_ftruncate(
+        &self,
+        fd: *mut glfs_fd_t,
+        length: off_t,
+        prestat: *mut glfs_stat,
+        poststat: *mut glfs_stat,
+    ) -> ::core::ffi::c_int {
+        unsafe { (self.glfs_ftruncate)(fd, length, prestat, poststat) }
+    }
     pub unsafe fn glfs_ftruncate_async(
         &self,
         fd: *mut glfs_fd_t,
@@ -473,6 +542,14 @@ impl Symbols {
     }
     pub unsafe fn glfs_fstat(&self, fd: *mut glfs_fd_t, buf: *mut stat) -> ::core::ffi::c_int {
         unsafe { (self.glfs_fstat)(fd, buf) }
+    }
+    pub unsafe fn glfs_fsync(
+        &self,
+        fd: *mut glfs_fd_t,
+        prestat: *mut glfs_stat,
+        poststat: *mut glfs_stat,
+    ) -> ::core::ffi::c_int {
+        unsafe { (self.glfs_fsync)(fd, prestat, poststat) }
     }
     pub unsafe fn glfs_fsync_async(
         &self,
@@ -512,6 +589,28 @@ impl Symbols {
         newpath: *const ::core::ffi::c_char,
     ) -> ::core::ffi::c_int {
         unsafe { (self.glfs_rename)(fs, oldpath, newpath) }
+    }
+    pub unsafe fn glfs_link(
+        &self,
+        fs: *mut glfs_t,
+        oldpath: *const ::core::ffi::c_char,
+        newpath: *const ::core::ffi::c_char,
+    ) -> ::core::ffi::c_int {
+        unsafe { (self.glfs_link)(fs, oldpath, newpath) }
+    }
+    pub unsafe fn glfs_opendir(&self, fs: *mut glfs_t, path: *const ::core::ffi::c_char) -> *mut glfs_fd_t {
+        unsafe { (self.glfs_opendir)(fs, path) }
+    }
+    pub unsafe fn glfs_readdir_r(
+        &self,
+        fd: *mut glfs_fd_t,
+        dirent: *mut dirent,
+        result: *mut *mut dirent,
+    ) -> ::core::ffi::c_int {
+        unsafe { (self.glfs_readdir_r)(fd, dirent, result) }
+    }
+    pub unsafe fn glfs_closedir(&self, fd: *mut glfs_fd_t) -> ::core::ffi::c_int {
+        unsafe { (self.glfs_closedir)(fd) }
     }
     pub unsafe fn glfs_statvfs(
         &self,

@@ -19,6 +19,9 @@ const BINDINGS: &str = include_str!("../src/bindings.rs");
 /// Functions whose older versions have another callback or other arguments.
 const VERSIONED: &[&str] = &[
     "glfs_pread",
+    "glfs_pwrite",
+    "glfs_fsync",
+    "glfs_ftruncate",
     "glfs_pread_async",
     "glfs_preadv_async",
     "glfs_pwrite_async",
@@ -49,6 +52,7 @@ fn layouts() -> Vec<(String, i64)> {
             glfs_st_dev_major glfs_st_dev_minor glfs_st_blksize glfs_st_nlink glfs_st_uid glfs_st_gid glfs_st_mode),
         layout!("struct stat", libc::stat: st_mode st_size st_blocks st_blksize st_ino),
         layout!("struct statvfs", libc::statvfs: f_bsize f_blocks f_bavail),
+        layout!("struct dirent", libc::dirent: d_ino d_off d_reclen d_type d_name),
         layout!("struct iovec", libc::iovec: iov_base iov_len),
         layout!("struct flock", libc::flock: l_type l_whence l_start l_len l_pid),
         layout!("struct timespec", libc::timespec: tv_sec tv_nsec),
@@ -107,6 +111,7 @@ fn c_type(rust: &str) -> String {
         "isize" => "ssize_t",
         "stat" => "struct stat",
         "statvfs" => "struct statvfs",
+        "dirent" => "struct dirent",
         "iovec" => "struct iovec",
         "flock" => "struct flock",
         "glfs_stat" => "struct glfs_stat",

@@ -36,6 +36,11 @@ pub(crate) struct Promise<T> {
 }
 
 impl<T> Promise<T> {
+    /// Whether anybody still waits for the answer.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.slot.as_ref().is_some_and(|slot| Arc::strong_count(slot) > 1)
+    }
+
     pub(crate) fn keep(mut self, answer: Result<T, Error>) {
         self.answer(answer);
     }
@@ -60,7 +65,7 @@ impl<T> Drop for Promise<T> {
     }
 }
 
-/// Resolves to the answer. Dropping it discards the answer; the call is made all the same.
+/// Resolves to the answer. Dropping it discards the answer; a call that has not been begun then is not made.
 pub(crate) struct Call<T> {
     slot: Arc<Slot<T>>,
 }

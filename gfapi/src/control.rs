@@ -18,7 +18,7 @@ use crate::{
     volume::Volume,
 };
 
-type Job = Box<dyn FnOnce(&Instance) + Send>;
+pub(crate) type Job = Box<dyn FnOnce(&Instance) + Send>;
 
 /// The way to the control thread. The thread ends, and takes the client down, when the last of these is gone.
 pub(crate) struct Control {
@@ -46,7 +46,12 @@ impl Control {
         job: impl FnOnce(&Instance) -> Result<T, Error> + Send + 'static,
     ) -> Call<T> {
         let (promise, call) = call::pair();
-        self.send(move |instance| promise.keep(job(instance)));
+        self.send(move |instance| {
+            // Who has given up, by a deadline perhaps, has gone on: what it asked for must not happen later still.
+            if promise.is_awaited() {
+                promise.keep(job(instance));
+            }
+        });
         call
     }
 
@@ -56,6 +61,13 @@ impl Control {
         if self.jobs.send(Box::new(job)).is_err() {
             tracing::error!("the control thread of a gluster volume is gone");
         }
+    }
+}
+
+/// Makes a call. A defect in it must not take the other files of the volume with it.
+pub(crate) fn run_job(job: Job, instance: &Instance) {
+    if panic::catch_unwind(AssertUnwindSafe(|| job(instance))).is_err() {
+        tracing::error!("a call to gluster panicked");
     }
 }
 
@@ -69,10 +81,7 @@ fn run(config: &VolumeConfig, control: Control, inbox: &Receiver<Job>, promise: 
     });
     promise.keep(volume);
     for job in inbox {
-        // A defect in one call must not take the other files of the volume with it.
-        if panic::catch_unwind(AssertUnwindSafe(|| job(&instance))).is_err() {
-            tracing::error!("a call to gluster panicked");
-        }
+        run_job(job, &instance);
     }
     // Nobody waits for this: it takes long, and a process that ends just leaves.
     instance.finish();

@@ -1,6 +1,9 @@
 //! An open file.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use libc::off_t;
@@ -9,7 +12,7 @@ use rustix::io::Errno;
 use crate::{
     Error, Stat,
     call::{self, Promise},
-    instance::{Fd, c_string},
+    instance::{Fd, Instance, c_string},
     op::{Op, Request},
     submit::Submitter,
     volume::Shared,
@@ -20,13 +23,15 @@ use crate::{
 /// Dropping it closes it once its operations have completed; [`close`](Self::close) waits for that.
 #[derive(Debug)]
 pub struct File {
-    open: Arc<Open>,
+    pub(crate) open: Arc<Open>,
 }
 
 /// A descriptor, kept by the file and by each of its operations. The last of them closes it.
 pub(crate) struct Open {
-    volume: Arc<Shared>,
+    pub(crate) volume: Arc<Shared>,
     submitter: Arc<Submitter>,
+    /// A submit thread for this file alone, once it has been fenced.
+    own: OnceLock<Arc<Submitter>>,
     fd: Fd,
     /// Who wants to know when it has been closed.
     closed: OnceLock<Promise<()>>,
@@ -38,12 +43,26 @@ impl Open {
     }
 
     pub(crate) fn submitter(&self) -> &Submitter {
-        &self.submitter
+        self.own.get().unwrap_or(&self.submitter)
+    }
+
+    /// The submit thread that is this file's alone, started now where there is none.
+    pub(crate) fn own_submitter(&self, instance: Instance) -> io::Result<&Arc<Submitter>> {
+        if self.own.get().is_none() {
+            let fresh = Submitter::start(instance, "own")?;
+            if let Err(superfluous) = self.own.set(fresh) {
+                superfluous.stop();
+            }
+        }
+        Ok(self.own.get().unwrap_or(&self.submitter))
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
+        if let Some(own) = self.own.get() {
+            own.stop();
+        }
         // This may be libgfapi's own thread, in a callback, so the control thread does it.
         let (fd, closed) = (self.fd, self.closed.take());
         self.volume.control.send(move |instance| {
@@ -69,7 +88,7 @@ impl std::fmt::Debug for Open {
 impl File {
     pub(crate) fn new(volume: Arc<Shared>, fd: Fd) -> Self {
         let submitter = volume.next_submitter();
-        Self { open: Arc::new(Open { volume, submitter, fd, closed: OnceLock::new() }) }
+        Self { open: Arc::new(Open { volume, submitter, own: OnceLock::new(), fd, closed: OnceLock::new() }) }
     }
 
     /// Reads `len` bytes at `offset`; fewer only at the end of the file. The buffer is the one that libgfapi

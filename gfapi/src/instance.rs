@@ -19,6 +19,9 @@ use crate::{
 /// The virtual directory in which a client's translators show their state.
 const META: &str = "/.meta/graphs/active";
 
+/// More bytes than such a state has.
+const MOST_META: usize = 4096;
+
 /// How long the description may take to be stored after the client is ready. A matter of microseconds.
 const VOLFILE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -26,7 +29,7 @@ const VOLFILE_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy)]
 pub(crate) struct Instance {
     pub(crate) symbols: &'static Symbols,
-    fs: NonNull<glfs>,
+    pub(crate) fs: NonNull<glfs>,
 }
 
 // SAFETY: libgfapi locks its `glfs_t` internally; any thread may use it at any time between `glfs_new` and
@@ -131,7 +134,7 @@ impl Instance {
     /// translator has.
     fn verify(&self, option: &TranslatorOption, translator: &str) -> Result<(), Error> {
         let path = format!("{META}/{translator}/options/{}", option.key);
-        let found = match self.read_small(&path) {
+        let found = match self.read_whole(&c_string("open", &path)?, MOST_META) {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()),
             Err(error) if error.errno() == Some(Errno::NOENT.raw_os_error()) => None,
             Err(error) => return Err(error),
@@ -188,26 +191,6 @@ impl Instance {
             thread::sleep(Duration::from_millis(1));
         }
         Err(Error::os("get_volfile", Errno::IO))
-    }
-
-    fn read_small(&self, path: &str) -> Result<Vec<u8>, Error> {
-        let fd = self.open(&c_string("open", path)?, libc::O_RDONLY)?;
-        let mut bytes = vec![0_u8; 4096];
-        // SAFETY: an open descriptor and a buffer of the length that is given; no attributes are asked for.
-        let got = unsafe {
-            self.symbols.glfs_pread(
-                fd.0.as_ptr(),
-                bytes.as_mut_ptr().cast(),
-                bytes.len(),
-                0,
-                0,
-                ptr::null_mut(),
-            )
-        };
-        let result = usize::try_from(got).map_err(|_| Error::last("pread"));
-        self.close(fd)?;
-        bytes.truncate(result?);
-        Ok(bytes)
     }
 
     pub(crate) fn open(&self, path: &CStr, flags: i32) -> Result<Fd, Error> {
@@ -316,6 +299,6 @@ pub(crate) fn c_string(operation: &'static str, text: &str) -> Result<CString, E
     CString::new(text).map_err(Error::nul(operation))
 }
 
-fn check(operation: &'static str, result: i32) -> Result<(), Error> {
+pub(crate) fn check(operation: &'static str, result: i32) -> Result<(), Error> {
     if result == 0 { Ok(()) } else { Err(Error::last(operation)) }
 }

@@ -5,7 +5,7 @@
 //!
 //! # Threads
 //! Every volume has threads of its own, none of which is the caller's: *submit* threads that start
-//! asynchronous I/O, and one *control* thread that makes the blocking calls (opening, closing, size,
+//! asynchronous I/O, and one *control* thread that makes the blocking calls (opening, closing, size, names,
 //! allocation map). Both act as root towards the bricks, so an unprivileged process may use files that it
 //! does not own, and libgfapi need not set the identity for each operation. Completions arrive on libgfapi's
 //! threads; [`CompletionQueue`] takes them in batches to the thread that asked, and without one the task is
@@ -21,7 +21,9 @@ mod call;
 mod completion;
 mod config;
 mod control;
+mod directory;
 mod error;
+mod fence;
 mod file;
 mod instance;
 mod op;
@@ -29,10 +31,12 @@ mod reach;
 mod submit;
 mod volfile;
 mod volume;
+mod whole;
 
 pub use completion::CompletionQueue;
 pub use config::{Host, LogLevel, TranslatorOption, VolumeConfig};
 pub use error::{Error, Kind};
+pub use fence::LockOwner;
 pub use file::File;
 pub use glint_gfapi_sys::LoadError;
 pub use volfile::Translator;

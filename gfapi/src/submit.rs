@@ -1,7 +1,8 @@
 //! The submit threads: hand operations to libgfapi.
 //!
 //! A submission may block (after a change of the volume's options every open file is migrated first), and the
-//! identity towards the bricks belongs to the thread; so submissions come from dedicated threads only.
+//! identity towards the bricks belongs to the thread; so submissions come from dedicated threads only. So does
+//! the lock owner: a file that is fenced has a thread of its own.
 
 use std::{
     io,
@@ -14,11 +15,22 @@ use std::{
 
 use crossbeam_queue::SegQueue;
 
-use crate::{instance::Instance, op::Op};
+use crate::{
+    control::{self, Job},
+    instance::Instance,
+    op::Op,
+};
+
+/// What a submit thread does.
+enum Work {
+    Submit(Arc<Op>),
+    /// A blocking call that has to come from this very thread.
+    Call(Job),
+}
 
 /// The queue of one submit thread.
 pub(crate) struct Submitter {
-    queue: SegQueue<Arc<Op>>,
+    queue: SegQueue<Work>,
     /// The thread is about to park, or parked.
     idle: AtomicBool,
     stopped: AtomicBool,
@@ -26,8 +38,8 @@ pub(crate) struct Submitter {
 }
 
 impl Submitter {
-    /// Starts submit thread number `number` of a volume.
-    pub(crate) fn start(instance: Instance, number: usize) -> io::Result<Arc<Self>> {
+    /// Starts a submit thread whose name ends with `name`.
+    pub(crate) fn start(instance: Instance, name: &str) -> io::Result<Arc<Self>> {
         let submitter = Arc::new(Self {
             queue: SegQueue::new(),
             idle: AtomicBool::new(false),
@@ -35,16 +47,21 @@ impl Submitter {
             thread: OnceLock::new(),
         });
         let run = Arc::clone(&submitter);
-        let handle = thread::Builder::new()
-            .name(format!("gfapi-submit-{number}"))
-            .spawn(move || run.run(&instance))?;
+        let handle =
+            thread::Builder::new().name(format!("gfapi-submit-{name}")).spawn(move || run.run(&instance))?;
         submitter.thread.get_or_init(|| handle.thread().clone());
         Ok(submitter)
     }
 
     /// Queues an operation. Never blocks; wakes the thread only where it has run out of work.
     pub(crate) fn push(&self, op: Arc<Op>) {
-        self.queue.push(op);
+        self.queue.push(Work::Submit(op));
+        self.wake();
+    }
+
+    /// Queues a blocking call, which holds up what is queued after it.
+    pub(crate) fn call(&self, job: Job) {
+        self.queue.push(Work::Call(job));
         self.wake();
     }
 
@@ -72,8 +89,11 @@ impl Submitter {
         }
         let mut vectors = Vec::new();
         loop {
-            while let Some(op) = self.queue.pop() {
-                op.submit(instance.symbols, &mut vectors);
+            while let Some(work) = self.queue.pop() {
+                match work {
+                    Work::Submit(op) => op.submit(instance.symbols, &mut vectors),
+                    Work::Call(job) => control::run_job(job, instance),
+                }
             }
             self.idle.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);

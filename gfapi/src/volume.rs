@@ -24,7 +24,7 @@ use crate::{
 /// some ten seconds; a process that ends need not wait for it.
 #[derive(Clone)]
 pub struct Volume {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What the clones of a volume and its files have in common.
@@ -116,10 +116,10 @@ impl Volume {
 
     pub(crate) fn start(instance: Instance, control: Control, config: &VolumeConfig) -> io::Result<Self> {
         // Complete already, so that a failure below stops those that run.
-        let first = Submitter::start(instance, 0)?;
+        let first = Submitter::start(instance, "0")?;
         let mut shared = Shared { control, first, submitters: Vec::new(), opened: AtomicUsize::new(0) };
         for number in 1..config.submit_threads {
-            shared.submitters.push(Submitter::start(instance, number)?);
+            shared.submitters.push(Submitter::start(instance, &number.to_string())?);
         }
         Ok(Self { shared: Arc::new(shared) })
     }

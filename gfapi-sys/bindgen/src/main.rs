@@ -26,10 +26,15 @@ const FUNCTIONS: &[&str] = &[
     "glfs_setfsgroups",
     // paths
     "glfs_mkdir",
+    "glfs_link",
     "glfs_unlink",
     "glfs_rename",
     "glfs_stat",
     "glfs_statvfs",
+    // directories; glfs_readdir_r alone tells an error from the end
+    "glfs_opendir",
+    "glfs_readdir_r",
+    "glfs_closedir",
     // descriptors
     "glfs_open",
     "glfs_creat",
@@ -38,7 +43,10 @@ const FUNCTIONS: &[&str] = &[
     "glfs_fgetxattr",
     "glfs_fsetxattr",
     "glfs_pread",
+    "glfs_pwrite",
+    "glfs_fsync",
     "glfs_lseek",
+    "glfs_ftruncate",
     "glfs_fallocate",
     // asynchronous I/O, in the forms whose callback carries the attributes before and after (GFAPI_6.0)
     "glfs_pread_async",
@@ -61,6 +69,7 @@ const FUNCTIONS: &[&str] = &[
 const LIBC_TYPES: &[&str] = &[
     "stat",
     "statvfs",
+    "dirent",
     "timespec",
     "iovec",
     "flock",

@@ -4,7 +4,9 @@
 
 mod durability;
 mod faults;
+mod fencing;
 mod io;
+mod names;
 
 use std::{future::Future, time::Duration};
 
