@@ -91,7 +91,7 @@ impl Directory for Memory {
         self.with(|files| files.remove(name).map(drop).ok_or(DirectoryError::Missing))
     }
 
-    async fn sync(&self, _beside: &str) -> Result<(), DirectoryError> {
+    async fn sync(&self, _name: &str) -> Result<(), DirectoryError> {
         Ok(())
     }
 
