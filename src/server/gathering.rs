@@ -1,11 +1,13 @@
 //! Data of writes that are not complete: bytes that peers make the node keep before there is a command to run.
 //!
-//! They are apart from those of commands that run, as who is waited for with the one could not give the other back. While all connections
-//! together hold more than the limit, those with more than the average are not read from: the others complete their commands,
-//! which frees memory. At twice the limit, when not enough of them do, who has more than the average is closed; but not who has commands
-//! that the limits of their volume make wait, or has to be asked for what his commands lack (`invitations`): he cannot help it, and time
-//! frees what they hold. He is not read from meanwhile.
+//! They are apart from those of commands that run, as who is waited for with the one could not give the other back. What was asked for
+//! has a limit of its own (`invitations`), and is nobody's fault while it is on its way; here the rest is counted. While all connections
+//! together hold more of it than the limit, those with more than the average are not read from: the others complete their commands,
+//! which frees memory. At twice the limit, with what was asked for, when not enough of them do, who has more than the average is closed;
+//! but not who has commands that the limits of their volume make wait, or has to be asked for what his commands lack: he cannot help it,
+//! and time frees what they hold. He is not read from meanwhile.
 
+use super::invitations::Invitations;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,6 +19,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Gathering {
     limit: usize,
+    invitations: Arc<Invitations>,
     total: AtomicUsize,
     holders: AtomicUsize,
 }
@@ -30,15 +33,15 @@ pub(super) enum Verdict {
 }
 
 impl Gathering {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, total: AtomicUsize::new(0), holders: AtomicUsize::new(0) })
+    pub(super) fn new(limit: usize, invitations: Arc<Invitations>) -> Arc<Self> {
+        Arc::new(Self { limit, invitations, total: AtomicUsize::new(0), holders: AtomicUsize::new(0) })
     }
 
     pub(super) fn part(self: &Arc<Self>) -> Part {
         Part { node: Arc::clone(self), bytes: 0 }
     }
 
-    /// Bytes that are held.
+    /// Bytes that are held and were not asked for.
     pub(super) fn total(&self) -> usize {
         self.total.load(Ordering::Relaxed)
     }
@@ -52,7 +55,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Notes what the connection holds now.
+    /// Notes what the connection holds now that it was not asked for.
     pub(super) fn set(&mut self, bytes: usize) {
         if bytes == self.bytes {
             return;
@@ -76,7 +79,8 @@ impl Part {
         if total <= self.node.limit || self.bytes == 0 {
             return Verdict::Read;
         }
-        let is_full = total > self.node.limit.saturating_mul(2);
+        let with_invited = total.saturating_add(self.node.invitations.total());
+        let is_full = with_invited > self.node.limit.saturating_mul(2);
         if is_full && cannot_help {
             return Verdict::Wait;
         }
@@ -101,10 +105,11 @@ impl Drop for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
     fn who_holds_most_waits_and_then_goes() {
-        let node = Gathering::new(100);
+        let node = Gathering::new(100, Invitations::new(50));
         let (mut large, mut small) = (node.part(), node.part());
         large.set(100);
         assert_eq!(large.verdict(false), Verdict::Read);
@@ -120,8 +125,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_asked_for_makes_it_full_sooner() {
+        let node = Gathering::new(100, Invitations::new(50));
+        let (mut large, mut small) = (node.part(), node.part());
+        (large.set(150), small.set(10));
+        let mut guest = node.invitations.guest(Instant::now());
+        assert!(guest.invite(40));
+        assert_eq!(large.verdict(false), Verdict::Wait);
+        assert!(guest.invite(10));
+        assert_eq!((large.verdict(false), small.verdict(false)), (Verdict::Close, Verdict::Read));
+    }
+
+    #[test]
     fn one_alone_is_never_held_up() {
-        let node = Gathering::new(100);
+        let node = Gathering::new(100, Invitations::new(50));
         let mut only = node.part();
         only.set(250);
         assert_eq!(only.verdict(false), Verdict::Read);

@@ -162,6 +162,11 @@ impl Guest {
         }
     }
 
+    /// Bytes that the node counts for it, and counts on.
+    pub(super) fn counted(&self) -> usize {
+        self.counted
+    }
+
     /// Whether a burst may be asked for within what all may ask for.
     pub(super) fn invite(&mut self, bytes: usize) -> bool {
         let invited = if self.node.is_anyone_waiting() {

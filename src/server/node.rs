@@ -42,9 +42,10 @@ impl<S> Node<S> {
         connection: ConnectionConfig,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
-        let (budget, gathering) = (NodeBudget::new(bytes_in_flight), Gathering::new(bytes_in_flight));
+        let budget = NodeBudget::new(bytes_in_flight);
         // What is asked for comes on top of what comes unasked, and nobody is cut off for having sent it.
         let invitations = Invitations::new(bytes_in_flight / 2);
+        let gathering = Gathering::new(bytes_in_flight, Arc::clone(&invitations));
         if let Err(error) = tell_held(&metrics, &budget, &gathering, &invitations) {
             tracing::error!(%error, "the bytes that connections hold are not told");
         }
@@ -133,9 +134,11 @@ fn tell_held(
         "Data of commands that run or whose responses are not sent, as it counts against bytes_in_flight.",
         move || budget.held(),
     )?;
-    metrics.add_reading("glint_bytes_gathered", "Data of writes that are not complete.", move || {
-        gathering.total()
-    })?;
+    metrics.add_reading(
+        "glint_bytes_gathered",
+        "Data of writes that are not complete, but for what was asked for.",
+        move || gathering.total(),
+    )?;
     metrics.add_reading(
         "glint_bytes_solicited",
         "Data that was asked for, of writes that are not complete: what has come and what is on its way.",

@@ -43,7 +43,7 @@ pub(super) struct Driver<S: DeviceServer, F> {
     pub(super) held_up: Option<(TaskId, Command)>,
     /// The last turn left some of what the connection asks for to the next, which reads nothing before that is done.
     pub(super) is_behind: bool,
-    /// Data of commands that are not complete.
+    /// Data of commands that are not complete, but for what R2Ts have asked for.
     pub(super) gathered: Part,
     /// Data that R2Ts have asked for.
     pub(super) guest: Guest,
@@ -96,7 +96,7 @@ impl<S: DeviceServer, F: Future<Output = Outcome> + Send> Driver<S, F> {
         more |= self.solicit(cx, now);
         let wrote = self.write(cx, now)?;
         self.commands.ledger.settle(self.connection.queued());
-        self.gathered.set(self.connection.gathered());
+        self.gathered.set(self.connection.gathered().saturating_sub(self.guest.counted()));
         for (leg, reason) in std::mem::take(&mut self.parting) {
             if let Some(at) = self.lines.iter().position(|line| line.leg == leg) {
                 self.part(at, &End::Closed(reason), now);

@@ -84,7 +84,7 @@ fn who_sends_what_was_asked_for_is_never_cut_off() {
         .collect();
     let (mut held, mut asked) = (0, 0);
     while writers.iter().any(|writer| !writer.is_finished()) {
-        held = held.max(stage.node.gathering.total());
+        held = held.max(stage.node.gathering.total() + stage.node.invitations.total());
         asked = asked.max(stage.node.invitations.total());
         thread::sleep(Duration::from_millis(1));
     }

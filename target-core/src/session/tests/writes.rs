@@ -327,7 +327,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
         .prop_map(|(length, immediate, unsolicited)| Plan { length, immediate, unsolicited })
 }
 
-fn log_in(shape: &Shape) -> Initiator {
+fn log_in(shape: &Shape, rationed: bool) -> Initiator {
     let yes_no = |yes: bool| if yes { "Yes" } else { "No" };
     let digest = if shape.digests { "CRC32C" } else { "None" };
     let keys = format!(
@@ -340,7 +340,12 @@ fn log_in(shape: &Shape) -> Initiator {
     );
     let mut config = ConnectionConfig { data_out_budget: shape.budget, command_window: 64, ..config() };
     config.offer.max_recv_data_segment_length = shape.segment;
-    Initiator::with(config, &keys)
+    let mut initiator = Initiator::connected(config);
+    if rationed {
+        initiator.connection.ration();
+    }
+    initiator.log_in(&format!("InitiatorName=iqn.x:y TargetName={TARGET} {keys}"));
+    initiator
 }
 
 /// Cuts `data` from `offset` on into the PDUs of one sequence.
@@ -369,7 +374,8 @@ proptest! {
         plans in proptest::collection::vec(any_plan(), 1..8),
         mut dice in proptest::collection::vec(any::<u8>(), 64),
     ) {
-        let mut initiator = log_in(&shape);
+        let rationed = dice[0] % 2 == 0;
+        let mut initiator = log_in(&shape, rationed);
         let all = pattern(60_000 + 16);
         let mut data = HashMap::new();
         let mut streams: Vec<VecDeque<DataOut>> = Vec::new();
@@ -400,6 +406,9 @@ proptest! {
         let mut outstanding: HashMap<u32, (u32, u32)> = HashMap::new();
         let mut done = 0;
         for turn in 0.. {
+            // Some of what it wants, and always what it needs.
+            let lot = dice[1];
+            initiator.connection.solicit(&mut |ask| ask.is_idle || !rationed || ask.bytes as u8 % 4 == lot % 4);
             for r2t in r2ts(&mut initiator) {
                 let tag = r2t.initiator_task_tag;
                 prop_assert!(r2t.desired_length > 0 && r2t.desired_length <= shape.max_burst);
