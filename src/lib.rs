@@ -9,4 +9,5 @@ pub mod config;
 pub mod control;
 pub mod server;
 pub mod state;
+pub mod store;
 pub mod telemetry;

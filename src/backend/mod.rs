@@ -19,6 +19,7 @@ mod threads;
 mod conformance;
 
 pub use completions::serve_thread;
+pub(crate) use gluster::connect as connect_gluster;
 pub use open::{BackendContext, OpenError, OpenOptions, open};
 
 use crate::config::Provisioning;

@@ -8,6 +8,9 @@ use std::str::FromStr;
 /// Port of glusterd, which hands out the description of a volume.
 const GLUSTERD_PORT: u16 = 24007;
 
+/// How a file on a GlusterFS volume is written.
+pub(super) const GLUSTER_FORM: &str = "gluster://HOST[:PORT][,HOST2..]/VOLUME/PATH";
+
 /// What a logical unit's blocks live on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceSpec {
@@ -66,9 +69,7 @@ impl FromStr for DeviceSpec {
         let (scheme, rest) = text.split_once(':').ok_or_else(|| unknown_device(text))?;
         match scheme {
             "gluster" | "gluster+tcp" => parse_gluster(text, rest).map(DeviceSpec::Gluster),
-            "gluster+unix" | "gluster+rdma" => {
-                Err(format!("{scheme}: is not supported; use gluster://HOST/VOLUME/PATH (TCP)"))
-            }
+            "gluster+unix" | "gluster+rdma" => Err(no_transport(scheme)),
             "file" => parse_file(text, rest).map(DeviceSpec::File),
             "ram" if rest.is_empty() => Ok(DeviceSpec::Ram),
             "null" if rest.is_empty() => Ok(DeviceSpec::Null),
@@ -79,14 +80,16 @@ impl FromStr for DeviceSpec {
 }
 
 fn unknown_device(text: &str) -> String {
-    format!(
-        "{text:?} is no device; use gluster://HOST[:PORT][,HOST2..]/VOLUME/PATH, file:/PATH, ram: or null:"
-    )
+    format!("{text:?} is no device; use {GLUSTER_FORM}, file:/PATH, ram: or null:")
+}
+
+pub(super) fn no_transport(scheme: &str) -> String {
+    format!("{scheme}: is not supported; use gluster://HOST/VOLUME/PATH (TCP)")
 }
 
 /// `//HOST[:PORT][,HOST2..]/VOLUME/PATH`, QEMU's form of it with any number of hosts.
-fn parse_gluster(text: &str, rest: &str) -> Result<GlusterFile, String> {
-    let shape = || format!("{text:?} does not have the form gluster://HOST[:PORT][,HOST2..]/VOLUME/PATH");
+pub(super) fn parse_gluster(text: &str, rest: &str) -> Result<GlusterFile, String> {
+    let shape = || format!("{text:?} does not have the form {GLUSTER_FORM}");
     let (hosts, rest) = rest.strip_prefix("//").and_then(|rest| rest.split_once('/')).ok_or_else(shape)?;
     let (volume, path) = rest.split_once('/').ok_or_else(shape)?;
     if volume.is_empty() || hosts.is_empty() {
@@ -109,7 +112,7 @@ fn parse_server(text: &str) -> Result<Endpoint, String> {
 }
 
 /// `/PATH` or `///PATH`.
-fn parse_file(text: &str, rest: &str) -> Result<PathBuf, String> {
+pub(super) fn parse_file(text: &str, rest: &str) -> Result<PathBuf, String> {
     let path = rest.strip_prefix("//").unwrap_or(rest);
     if !path.starts_with('/') {
         return Err(format!("{text:?}: the path has to be absolute, as in file:/srv/disk.img"));
@@ -134,11 +137,17 @@ fn tidy_path(text: &str, path: &Path) -> Result<PathBuf, String> {
 impl fmt::Display for DeviceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DeviceSpec::Gluster(file) => write!(f, "{}{}", file.volume, file.path),
+            DeviceSpec::Gluster(file) => file.fmt(f),
             DeviceSpec::File(path) => write!(f, "file:{}", path.display()),
             DeviceSpec::Ram => f.write_str("ram:"),
             DeviceSpec::Null => f.write_str("null:"),
         }
+    }
+}
+
+impl fmt::Display for GlusterFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.volume, self.path)
     }
 }
 

@@ -12,6 +12,7 @@ mod model;
 mod name;
 mod network;
 mod reader;
+mod store;
 mod targets;
 mod throttle;
 mod tls;
@@ -28,6 +29,7 @@ pub use model::{
     RedirectConfig, TargetConfig,
 };
 pub use name::{IscsiName, NodeId, Serial, TargetLabel};
+pub use store::StoreUrl;
 pub use throttle::{NamedLimit, named as named_limits};
 pub use tls::{ClientCertificates, Tls};
 pub use units::ByteSize;

@@ -12,6 +12,7 @@ mod volumes;
 
 use volumes::Claim;
 pub(super) use volumes::Volumes;
+pub(crate) use volumes::connect;
 
 use super::latch::FlushLatch;
 use super::range::{chunks, push_extent, widen, within};

@@ -13,9 +13,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A volume in use.
 #[derive(Debug)]
-pub(super) struct Connected {
-    pub(super) volume: Volume,
-    pub(super) sharded: bool,
+pub(crate) struct Connected {
+    pub(crate) volume: Volume,
+    pub(crate) sharded: bool,
 }
 
 /// Each volume's client, if some file uses it; the lock inside is held while it connects.
@@ -55,26 +55,30 @@ impl Volumes {
         if let Some(connected) = slot.upgrade() {
             return Ok(connected);
         }
-        let connected = Arc::new(connect(spec).await?);
+        let connected = Arc::new(connect(spec, |_| {}).await?);
+        if connected.sharded {
+            tracing::warn!(volume = %spec, "the volume is sharded: slower FUA, no allocation map; set features.shard off for new ones");
+        }
         *slot = Arc::downgrade(&connected);
         Ok(connected)
     }
 }
 
-async fn connect(spec: &GlusterVolume) -> Result<Connected, OpenError> {
+/// A client of its own for the volume, with the usual configuration but for what `adapt` changes.
+pub(crate) async fn connect(
+    spec: &GlusterVolume,
+    adapt: impl FnOnce(&mut VolumeConfig),
+) -> Result<Connected, OpenError> {
     let hosts = spec.server_hosts().into_iter().map(|(name, port)| Host { name, port }).collect();
+    let mut config = VolumeConfig::new(&*spec.name, hosts);
+    adapt(&mut config);
     let connecting = async {
-        let volume = Volume::connect(VolumeConfig::new(&*spec.name, hosts)).await?;
+        let volume = Volume::connect(config).await?;
         let sharded = volume.is_sharded().await?;
         Ok(Connected { volume, sharded })
     };
     match timeout(CONNECT_TIMEOUT, connecting).await {
-        Ok(Ok(connected)) => {
-            if connected.sharded {
-                tracing::warn!(volume = %spec, "the volume is sharded: slower FUA, no allocation map; set features.shard off for new ones");
-            }
-            Ok(connected)
-        }
+        Ok(Ok(connected)) => Ok(connected),
         Ok(Err(error)) => Err(explain(spec, error)),
         Err(_) => Err(unreachable(spec, format!("no answer within {CONNECT_TIMEOUT:?}"))),
     }
