@@ -9,7 +9,7 @@
 
 use std::{fmt, mem, ptr};
 
-use glint_gfapi_sys::glfs_lock_mode;
+use glint_gfapi_sys::{glfs_fd, glfs_lock_mode};
 use rustix::io::Errno;
 
 use crate::{
@@ -71,6 +71,16 @@ impl File {
 }
 
 impl Instance {
+    /// Sets the rule. Always, also where it is there: a replicated brick that has restarted minds it only then, if nothing but writes
+    /// has come since.
+    fn enforce(&self, fd: *mut glfs_fd) -> Result<(), Error> {
+        let value = b"1";
+        // SAFETY: the callers' descriptor is open; a C string and bytes of the length that is given.
+        check("fsetxattr", unsafe {
+            self.symbols.glfs_fsetxattr(fd, ENFORCE.as_ptr(), value.as_ptr().cast(), value.len(), 0)
+        })
+    }
+
     /// Takes the lock, and makes the owner that of the calling thread.
     fn fence(&self, fd: Fd, owner: &LockOwner) -> Result<(), Error> {
         let fd = fd.0.as_ptr();
@@ -81,11 +91,7 @@ impl Instance {
             self.symbols.glfs_fd_set_lkowner(fd, bytes.as_mut_ptr().cast(), len)
         })?;
         // First the rule, durably, then the lock: nobody comes in between, also after a brick has lost power.
-        let value = b"1";
-        // SAFETY: an open descriptor, a C string and bytes of the length that is given.
-        check("fsetxattr", unsafe {
-            self.symbols.glfs_fsetxattr(fd, ENFORCE.as_ptr(), value.as_ptr().cast(), value.len(), 0)
-        })?;
+        self.enforce(fd)?;
         // SAFETY: an open descriptor; no attributes are asked for.
         check("fsync", unsafe { self.symbols.glfs_fsync(fd, ptr::null_mut(), ptr::null_mut()) })?;
         // SAFETY: any bytes make an `flock`. A length of 0 reaches to whatever end the file will have.
@@ -95,7 +101,10 @@ impl Instance {
         // SAFETY: an open descriptor and a lock that libgfapi may change.
         check("file_lock", unsafe {
             self.symbols.glfs_file_lock(fd, libc::F_SETLK, &raw mut all, glfs_lock_mode::GLFS_LK_MANDATORY)
-        })
+        })?;
+        // The bricks may grant it while they still write for the one before. On a replicated volume this waits
+        // for that: it is a transaction, as each write is.
+        self.enforce(fd)
     }
 }
 

@@ -88,6 +88,8 @@ struct Inner {
 pub struct VolumeSpec {
     /// Copies: 1 or 3.
     pub replica: usize,
+    /// Among how many sets of so many copies the files are distributed.
+    pub sets: usize,
     /// Whether files are split into shards (of 4 MiB).
     pub sharded: bool,
     /// Bricks on file systems of this size (`48m`) in memory; none shares one with others.
@@ -98,7 +100,7 @@ pub struct VolumeSpec {
 
 impl Default for VolumeSpec {
     fn default() -> Self {
-        Self { replica: 3, sharded: false, brick_size: None, options: Vec::new() }
+        Self { replica: 3, sets: 1, sharded: false, brick_size: None, options: Vec::new() }
     }
 }
 
@@ -163,7 +165,7 @@ impl GlusterCluster {
     /// # Errors
     /// What the `gluster` command says.
     pub fn create_volume(&self, name: &str, spec: &VolumeSpec) -> io::Result<GlusterVolume> {
-        let bricks: Vec<PathBuf> = (0..spec.replica)
+        let bricks: Vec<PathBuf> = (0..spec.replica * spec.sets)
             .map(|number| self.inner.directory.path().join(format!("bricks/{name}-{number}")))
             .collect();
         for brick in &bricks {
@@ -238,11 +240,15 @@ impl GlusterCluster {
 
     /// Runs a command in the namespace.
     fn within(&self, command_line: &[&str]) -> io::Result<()> {
+        succeed("nsenter", self.command_within(command_line)?.output()?).map(drop)
+    }
+
+    fn command_within(&self, command_line: &[&str]) -> io::Result<Command> {
         let parent = self.inner.namespace.id();
         let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
         let mut command = Command::new("nsenter");
         command.args(["--target", children.trim(), "--mount", "--pid"]).args(command_line);
-        succeed("nsenter", command.output()?).map(drop)
+        Ok(command)
     }
 }
 
@@ -330,6 +336,26 @@ impl GlusterVolume {
     /// When there is no such process.
     pub fn resume_brick(&self, number: usize) -> io::Result<()> {
         self.cluster.signal("CONT", &self.brick_process(number)?)
+    }
+
+    /// Has every write of brick `number` to its file system take so much longer, for the rest of the process' life: what goes on
+    /// above it in the brick does not wait.
+    ///
+    /// # Errors
+    /// When there is no such process, or strace cannot trace it.
+    pub fn slow_writes(&self, number: usize, delay: Duration) -> io::Result<()> {
+        let process = self.brick_process(number)?;
+        let report =
+            self.cluster.inner.directory.path().join(format!("log/strace-{}-{number}.log", self.name));
+        let inject = format!("inject=pwrite64,pwritev:delay_enter={}", delay.as_micros());
+        self.cluster
+            .command_within(&["strace", "-f", "-p", &process, "-e", "trace=pwrite64,pwritev", "-e", &inject])?
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&report)?)
+            .spawn()
+            .map_err(|error| io::Error::other(format!("strace (package strace): {error}")))?;
+        wait_until(|| Ok(fs::read_to_string(&report)?.contains("attached")))
     }
 
     /// Starts the bricks that are down, and waits until all are up.

@@ -4,6 +4,7 @@
 
 mod durability;
 mod faults;
+mod fencing;
 mod io;
 mod names;
 
