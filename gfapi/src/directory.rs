@@ -39,15 +39,6 @@ impl Volume {
         let paths = two("rename", from, to)?;
         self.shared.control.call(move |instance| instance.rename(&paths.0, &paths.1)).await
     }
-
-    /// Makes durable what names there are in the directory at `path`.
-    ///
-    /// # Errors
-    /// ENOENT where it does not exist, and others.
-    pub async fn sync_directory(&self, path: &str) -> Result<(), Error> {
-        let path = c_string("opendir", path)?;
-        self.shared.control.call(move |instance| instance.sync_directory(&path)).await
-    }
 }
 
 fn two(operation: &'static str, from: &str, to: &str) -> Result<(CString, CString), Error> {
@@ -102,15 +93,6 @@ impl Instance {
                 Err(_) => {}
             }
         }
-    }
-
-    fn sync_directory(&self, path: &CStr) -> Result<(), Error> {
-        let fd = self.open_directory(path)?;
-        // SAFETY: an open descriptor of a directory; no attributes are asked for.
-        let synced = check("fsync", unsafe {
-            self.symbols.glfs_fsync(fd.0.as_ptr(), ptr::null_mut(), ptr::null_mut())
-        });
-        synced.and(self.close_directory(fd))
     }
 
     fn link(&self, from: &CStr, to: &CStr) -> Result<(), Error> {

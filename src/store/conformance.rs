@@ -31,7 +31,9 @@ pub async fn all<D: Directory + 'static>(clients: Vec<Arc<D>>) {
     }
     a_name_is_given_once(&clients).await;
     listings_have_all_that_stays(shared_one, shared_two).await;
-    one.sync().await.unwrap();
+    let before = names(one).await;
+    one.sync("race.1").await.unwrap();
+    assert_eq!(names(one).await, before, "nothing is left of it");
     let (before, clock) = (one.now(), std::time::Instant::now());
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     assert!(one.now() - before >= clock.elapsed() / 2, "its clock goes on");

@@ -129,7 +129,7 @@ impl Directory for LocalDirectory {
         self.call(move || fs::remove_file(path)).await
     }
 
-    async fn sync(&self) -> Result<(), DirectoryError> {
+    async fn sync(&self, _name: &str) -> Result<(), DirectoryError> {
         let path = self.path.clone();
         self.call(move || File::open(path)?.sync_all()).await
     }

@@ -101,8 +101,8 @@ impl Directory for Store {
         either!(self, directory => directory.unlink(name).await)
     }
 
-    async fn sync(&self) -> Result<(), DirectoryError> {
-        either!(self, directory => directory.sync().await)
+    async fn sync(&self, name: &str) -> Result<(), DirectoryError> {
+        either!(self, directory => directory.sync(name).await)
     }
 
     async fn overwrite(&self, name: &str, contents: &[u8]) -> Result<(), DirectoryError> {

@@ -21,6 +21,10 @@ async fn conforms(url: &str) {
 
 /// With GlusterFS' own options: its caches on, as whoever makes a volume finds them.
 fn volume(replica: usize) -> GlusterVolume {
+    distributed(replica, 1)
+}
+
+fn distributed(replica: usize, sets: usize) -> GlusterVolume {
     let spec = [
         "performance.quick-read",
         "performance.read-ahead",
@@ -31,7 +35,7 @@ fn volume(replica: usize) -> GlusterVolume {
         "performance.nl-cache",
     ]
     .iter()
-    .fold(VolumeSpec { replica, ..VolumeSpec::default() }, |spec, cache| spec.option(cache, "on"));
+    .fold(VolumeSpec { replica, sets, ..VolumeSpec::default() }, |spec, cache| spec.option(cache, "on"));
     GlusterCluster::start().unwrap().create_volume("cluster", &spec).unwrap()
 }
 
@@ -57,6 +61,33 @@ async fn a_replicated_directory_conforms() {
     let volume = volume(3);
     conforms(&volume.uri("store")).await;
     conformance::count_together(clients(&volume.uri("counted"), 4).await, 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_distributed_directory_conforms() {
+    let volume = distributed(1, 2);
+    conforms(&volume.uri("store")).await;
+    conformance::count_together(clients(&volume.uri("counted"), 4).await, 200).await;
+
+    // What is prepared lies where the version will be, so that one brick decides who has its name; and both bricks have their share.
+    let on_brick = |brick: usize, name: &str| {
+        let file = volume.brick(brick).unwrap().join("placed").join(name);
+        std::fs::metadata(file).is_ok_and(|file| file.len() > 0)
+    };
+    let clients = clients(&volume.uri("placed"), 1).await;
+    let mut shares = [0; 2];
+    for version in 1..=40 {
+        let (prepared, name) = (format!(".owner-7.{version}.{version:032x}"), format!("owner-7.{version}"));
+        clients[0].create(&prepared, b"contents").await.unwrap();
+        clients[0].link(&prepared, &name).await.unwrap();
+        let brick = usize::from(on_brick(1, &name));
+        shares[brick] += 1;
+        for (brick, expected) in [(brick, true), (1 - brick, false)] {
+            let there = [&prepared, &name].map(|name| on_brick(brick, name));
+            assert_eq!(there, [expected; 2], "version {version} on brick {brick}");
+        }
+    }
+    assert!(shares.iter().all(|share| *share > 5), "{shares:?}");
 }
 
 #[tokio::test]

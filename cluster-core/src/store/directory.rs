@@ -43,8 +43,8 @@ pub trait Directory: Send + Sync {
     /// Takes a name away.
     fn unlink(&self, name: &str) -> impl Future<Output = Result<(), DirectoryError>> + Send;
 
-    /// Makes the names durable that are there.
-    fn sync(&self) -> impl Future<Output = Result<(), DirectoryError>> + Send;
+    /// Makes durable that there is a file of this name.
+    fn sync(&self, name: &str) -> impl Future<Output = Result<(), DirectoryError>> + Send;
 
     /// Writes a whole small file in place, making it where it is missing: for heartbeats, of which a reader may see a mixture.
     fn overwrite(

@@ -238,7 +238,7 @@ impl<D: Directory> Documents<D> {
     async fn confirm(&self, document: &DocumentName, old: &State, new: State) -> Outcome {
         let mut doubt = String::new();
         for _ in 0..ATTEMPTS {
-            if let Err(error) = self.directory.sync().await {
+            if let Err(error) = self.directory.sync(&document.version(new.version)).await {
                 doubt = error.to_string();
                 continue;
             }

@@ -209,7 +209,7 @@ impl Directory for FakeDirectory {
         self.change(Change::Unlink(name.into())).await
     }
 
-    async fn sync(&self) -> Result<(), DirectoryError> {
+    async fn sync(&self, _name: &str) -> Result<(), DirectoryError> {
         step().await;
         if self.is_lost() { Err(DirectoryError::Unknown("lost".into())) } else { Ok(()) }
     }
