@@ -128,7 +128,8 @@ mod tests {
     fn what_was_asked_for_makes_it_full_sooner() {
         let node = Gathering::new(100, Invitations::new(50));
         let (mut large, mut small) = (node.part(), node.part());
-        (large.set(150), small.set(10));
+        large.set(150);
+        small.set(10);
         let mut guest = node.invitations.guest(Instant::now());
         assert!(guest.invite(40));
         assert_eq!(large.verdict(false), Verdict::Wait);
