@@ -1,12 +1,14 @@
 //! `make bench`: glint and its peers side by side, as a table, JSON and a plot.
 
-use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
+use std::{fs, io};
 
+use glint_testkit::bench::contest::Contest;
 use glint_testkit::bench::options::{Options, USAGE};
 use glint_testkit::bench::{enclosure, goals, plot, report, setup};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,19 +46,22 @@ fn measure(options: Options) -> ExitCode {
             );
         });
         contests.extend(done);
-    }
-    let verdicts = goals::verdicts(&contests);
-    println!("{}\n{}", report::table(&contests), report::goals(&verdicts));
-    if let Some(out) = options.out {
-        setup["took_seconds"] = json!(start.elapsed().as_secs());
-        let json = format!("{:#}\n", report::json(&contests, &verdicts, &setup));
-        let written = fs::create_dir_all(&out)
-            .and_then(|()| fs::write(out.join("bench.json"), json))
-            .and_then(|()| fs::write(out.join("bench.svg"), plot::svg(&contests)));
-        if let Err(error) = written {
-            eprintln!("cannot write to {}: {error}", out.display());
-            return ExitCode::FAILURE;
+        // After each store: what is measured is not lost with what comes after it.
+        if let Some(out) = &options.out {
+            setup["took_seconds"] = json!(start.elapsed().as_secs());
+            if let Err(error) = write(out, &contests, &setup) {
+                eprintln!("cannot write to {}: {error}", out.display());
+                return ExitCode::FAILURE;
+            }
         }
     }
+    println!("{}\n{}", report::table(&contests), report::goals(&goals::verdicts(&contests)));
     ExitCode::SUCCESS
+}
+
+fn write(out: &Path, contests: &[Contest], setup: &Value) -> io::Result<()> {
+    let json = format!("{:#}\n", report::json(contests, &goals::verdicts(contests), setup));
+    fs::create_dir_all(out)?;
+    fs::write(out.join("bench.json"), json)?;
+    fs::write(out.join("bench.svg"), plot::svg(contests))
 }
