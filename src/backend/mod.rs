@@ -94,12 +94,11 @@ impl Backend {
 }
 
 impl Device {
-    /// Makes of a device one that is there only while this node owns it, closed to begin with; and what it is opened and closed with. Epochs in which
+    /// Makes of a device one that is there only while this node owns it, closed to begin with. Epochs in which
     /// the store has refused I/O go to `refusals`; what was refused waits for `patience` at most.
-    pub fn switched(self, refusals: UnboundedSender<u64>, patience: Duration) -> (Self, Arc<Switch>) {
-        let last = self.told();
-        let switch = Switch::new(last, refusals, patience);
-        (Self { place: Place::Owned(Arc::clone(&switch)), ..self }, switch)
+    pub fn switched(self, refusals: UnboundedSender<u64>, patience: Duration) -> Switched {
+        let switch = Switch::new(self.told(), refusals, patience);
+        Switched { switch, provisioning: self.provisioning, physical_block: self.physical_block }
     }
 
     fn told(&self) -> (Geometry, Capabilities) {
@@ -107,6 +106,27 @@ impl Device {
             Place::Always(backend) => backend.told(),
             Place::Owned(switch) => switch.told(),
         }
+    }
+}
+
+/// A device that is there only while this node owns it.
+#[derive(Debug)]
+pub struct Switched {
+    switch: Arc<Switch>,
+    provisioning: Provisioning,
+    physical_block: Option<u32>,
+}
+
+impl Switched {
+    /// What it is opened and closed with.
+    pub fn switch(&self) -> &Arc<Switch> {
+        &self.switch
+    }
+
+    /// The device, for one unit or another: all of them are the same.
+    pub fn device(&self) -> Device {
+        let place = Place::Owned(Arc::clone(&self.switch));
+        Device { place, provisioning: self.provisioning, physical_block: self.physical_block }
     }
 }
 

@@ -40,7 +40,8 @@ async fn ram(size: u64) -> Device {
 #[tokio::test]
 async fn there_is_nothing_behind_it_until_it_is_opened_and_after_it_is_closed() {
     let (refusals, _refused) = unbounded_channel();
-    let (device, switch) = ram(8192).await.switched(refusals, PATIENCE);
+    let switched = ram(8192).await.switched(refusals, PATIENCE);
+    let (device, switch) = (switched.device(), switched.switch());
     assert_eq!(device.geometry().size, 8192, "as it was probed");
     assert_eq!(device.read(0, 512).await, Err(DeviceError::OwnershipLost));
     switch.open(ram(16384).await, 1);

@@ -1,5 +1,32 @@
-//! Several nodes that serve the same volumes: what drives the state machines of `glint-cluster-core` with a real store, real clocks and real
-//! connections. `docs/ownership.md` tells the protocol.
+//! Several nodes that serve the same volumes: who owns which, and how a command gets to the owner.
+//!
+//! ```text
+//! session ─▶ Front ─▶ SharedTarget ─▶ SharedUnit ─ gate open ─▶ TargetDevice (this node owns the volume)
+//!                                        └ Outbound ─▶ Link ~~~▶ Guests ─ gate ─▶ TargetDevice of the owner
+//! Engine: records, heartbeats, ownership ─▶ gates, routes, access states
+//! ```
 
-pub mod gate;
-pub mod link;
+mod clock;
+mod engine;
+mod front;
+mod gate;
+mod groups;
+mod hub;
+mod inbound;
+mod link;
+mod links;
+mod node;
+mod outbound;
+mod registration;
+mod routes;
+mod standing;
+mod target;
+mod unit;
+
+pub use engine::VolumeParts;
+pub use front::Front;
+pub use groups::Groups;
+pub use node::{Cluster, ClusterError, Hooks, Neighbour};
+pub use registration::RegistrationError;
+pub use target::SharedTarget;
+pub use unit::SharedUnit;

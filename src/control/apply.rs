@@ -4,17 +4,19 @@ use super::limits;
 use super::portals;
 use super::state::Store;
 use super::volumes::{OpenTarget, VolumeError};
+use super::shared::OpenShared;
 use crate::backend::{BackendContext, Device};
-use crate::config::{Config, TargetConfig};
-use crate::server::catalog::{Access, ServedTarget, Snapshot};
+use crate::cluster::{Cluster, ClusterError, Front, Hooks, Neighbour, RegistrationError};
+use crate::config::{Config, LunConfig, TargetConfig};
+use crate::server::catalog::{Access, PortalGroup, ServedTarget, Snapshot};
 use crate::server::{ListenError, Listeners, Node, Workers};
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
 use glint_target_core::device::BlockDevice;
 use glint_target_core::login::catalog::{Redirect, Whereabouts};
 use glint_target_core::lun::copy::CopyManager;
-use glint_target_core::lun::target::TargetDevice;
-use std::collections::HashMap;
+use glint_target_core::lun::unit::LogicalUnit;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,20 +36,34 @@ pub enum ApplyError {
     Listen(#[from] ListenError),
     #[error("cannot find the address of {name}: {error}")]
     Resolve { name: String, error: io::Error },
+    #[error("the other nodes can't be told of the portals: {0}")]
+    Portals(#[from] RegistrationError),
 }
 
 /// What runs.
 pub struct Control {
-    node: Arc<Node<TargetDevice<Device>>>,
+    node: Arc<Node<Front>>,
     backends: BackendContext,
     workers: Workers,
-    listeners: Listeners<TargetDevice<Device>>,
+    listeners: Listeners<Front>,
     /// Where units keep what outlives the process.
     state: Store,
     /// Copies between all units.
     copies: Arc<CopyManager<Device>>,
     /// By IQN.
     targets: HashMap<String, OpenTarget>,
+    /// The other nodes that serve the same volumes.
+    cluster: Option<Cluster>,
+    /// What the portal groups of this node are called among all nodes, by their tags.
+    numbers: BTreeMap<u16, u16>,
+    /// The portal groups of this node.
+    groups: Vec<PortalGroup>,
+}
+
+/// A unit that is open.
+enum Opened {
+    Alone(Arc<LogicalUnit<Device>>),
+    Shared(Box<OpenShared>),
 }
 
 impl Control {
@@ -73,11 +89,32 @@ impl Control {
             state,
             copies: Arc::default(),
             targets: HashMap::new(),
+            cluster: None,
+            numbers: BTreeMap::new(),
+            groups: Vec::new(),
         })
     }
 
+    /// Joins the other nodes, where the configuration has any. Before anything is opened.
+    pub async fn join(&mut self, config: &Config) -> Result<(), ClusterError> {
+        let Some(cluster) = &config.cluster else { return Ok(()) };
+        let tags: Vec<u16> = config.portals.iter().map(|portal| portal.group_tag).collect();
+        let (numbering, expelling) = (Arc::clone(&self.node), Arc::clone(&self.node));
+        let hooks = Hooks {
+            next_nexus: Box::new(move || numbering.nexus_id()),
+            expel: Box::new(move || expelling.expel()),
+        };
+        self.cluster = Some(Cluster::join(cluster, &tags, hooks, self.workers.clone()).await?);
+        Ok(())
+    }
+
+    /// The other nodes.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
     /// The node.
-    pub fn node(&self) -> &Arc<Node<TargetDevice<Device>>> {
+    pub fn node(&self) -> &Arc<Node<Front>> {
         &self.node
     }
 
@@ -106,22 +143,61 @@ impl Control {
     pub async fn serve(&mut self, config: &Config) -> Vec<ApplyError> {
         let limits = &config.limits;
         self.node.set_limits(limits::server_limits(limits), limits::connection_config(limits));
-        let (resolved, unresolved) = portals::resolve(&config.portals).await;
-        let unbound = self.listeners.apply(&portals::to_bind(&resolved)).await;
-        let groups = portals::groups(&resolved, |wanted| self.listeners.bound(wanted));
-        for target in &config.targets {
-            if let Some(open) = self.targets.get(&*target.iqn) {
-                let tags = groups.iter().map(|group| group.tag).filter(|tag| target.serves_group(*tag));
-                open.device.server.set_ports(tags.map(|tag| (tag, tag)));
+        let mut failed = Vec::new();
+        if let Some(cluster) = &self.cluster {
+            let tags: Vec<u16> = config.portals.iter().map(|portal| portal.group_tag).collect();
+            match cluster.numbers(&tags).await {
+                Ok(numbers) => self.numbers = numbers.ports,
+                Err(error) => failed.push(error.into()),
             }
         }
-        let targets = config.targets.iter().filter_map(|target| self.served(target)).map(Arc::new).collect();
-        await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
+        let (resolved, unresolved) = portals::resolve(&config.portals).await;
+        let unbound = self.listeners.apply(&portals::to_bind(&resolved, |tag| self.number(tag))).await;
+        self.groups = portals::groups(&resolved, |tag| self.number(tag), |wanted| self.listeners.bound(wanted));
+        for target in &config.targets {
+            if let Some(open) = self.targets.get(&*target.iqn) {
+                let groups = self.groups.iter().filter(|group| self.served_groups(target).contains(&group.tag));
+                open.device.server.local().set_ports(groups.map(|group| (group.tag, group.tag)));
+            }
+        }
+        self.publish(config).await;
         self.listeners.accept();
-        let unresolved = unresolved.into_iter().map(|(name, error)| ApplyError::Resolve { name, error });
-        let failed: Vec<_> = unresolved.chain(unbound.into_iter().map(ApplyError::from)).collect();
+        failed.extend(unresolved.into_iter().map(|(name, error)| ApplyError::Resolve { name, error }));
+        failed.extend(unbound.into_iter().map(ApplyError::from));
+        if let Some(cluster) = &self.cluster {
+            let told = portals::records(&resolved, |wanted| self.listeners.bound(wanted));
+            failed.extend(cluster.tell_portals(told).await.err().map(ApplyError::from));
+        }
         self.node.readiness().set_listening(failed.is_empty());
         failed
+    }
+
+    /// Tells initiators what is served now: also when other nodes have come or gone.
+    pub async fn publish(&self, config: &Config) {
+        let targets = config.targets.iter().filter_map(|target| self.served(target)).map(Arc::new).collect();
+        let groups = self.groups.iter().cloned().chain(self.neighbours().iter().map(portals::neighbour)).collect();
+        await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
+    }
+
+    fn neighbours(&self) -> Vec<Neighbour> {
+        self.cluster.as_ref().map_or_else(Vec::new, Cluster::neighbours)
+    }
+
+    /// What a portal group of this node is called: its tag, where there are other nodes its number among all of them.
+    fn number(&self, tag: u16) -> u16 {
+        self.numbers.get(&tag).copied().unwrap_or(tag)
+    }
+
+    /// The portal groups through which a target is served, by what they are called; those of other nodes too.
+    fn served_groups(&self, target: &TargetConfig) -> Vec<u16> {
+        let own = self.groups.iter().map(|group| group.tag);
+        if target.groups.is_empty() {
+            return own.collect();
+        }
+        let own = target.groups.iter().map(|tag| self.number(*tag));
+        let neighbours = self.neighbours();
+        let others = neighbours.iter().filter(|other| target.groups.contains(&other.tag));
+        own.chain(others.map(|other| other.number)).collect()
     }
 
     /// Ends the targets that are wanted no longer, and the sessions of those who are admitted no longer: they are to see nothing of
@@ -142,8 +218,11 @@ impl Control {
         let removed: Vec<String> = self.targets.keys().filter(|iqn| wanted(iqn).is_none()).cloned().collect();
         for iqn in removed {
             if let Some(mut target) = self.targets.remove(&iqn) {
+                if let Some(cluster) = &self.cluster {
+                    cluster.hub().remove_target(&iqn);
+                }
                 for number in target.numbers() {
-                    target.close(number, self.node.metrics()).await;
+                    target.close(number, self.node.metrics(), self.cluster.as_ref()).await;
                 }
             }
         }
@@ -156,10 +235,10 @@ impl Control {
             let open = self
                 .targets
                 .entry(wanted.iqn.to_string())
-                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared(), Arc::clone(&self.copies)));
+                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared(), Arc::clone(&self.copies), self.cluster.as_ref()));
             let changes = open.changes(wanted);
             for number in changes.close {
-                open.close(number, self.node.metrics()).await;
+                open.close(number, self.node.metrics(), self.cluster.as_ref()).await;
             }
             for lun in changes.resize {
                 let number = lun.number;
@@ -169,31 +248,40 @@ impl Control {
             }
             opening.extend(changes.open.into_iter().map(|lun| (wanted, lun)));
         }
-        let open = |(wanted, lun)| {
-            let spawner = Arc::new(self.workers.clone());
-            OpenTarget::open(
-                wanted,
-                lun,
-                config.limits.max_command_bytes,
-                &self.backends,
-                &self.state,
-                spawner,
-            )
-        };
-        let units = join_all(opening.iter().map(|(wanted, lun)| open((*wanted, lun)))).await;
+        let most = config.limits.max_command_bytes;
+        let units = join_all(opening.iter().map(|(wanted, lun)| self.open_unit(wanted, lun, most))).await;
         for ((wanted, lun), unit) in opening.into_iter().zip(units) {
-            match unit {
-                Ok(unit) => {
-                    if let Some(open) = self.targets.get_mut(&*wanted.iqn) {
-                        open.add(lun, unit, self.node.metrics());
-                    }
+            let Some(open) = self.targets.get_mut(&*wanted.iqn) else { continue };
+            match (unit, &self.cluster) {
+                (Ok(Opened::Alone(unit)), _) => open.add(lun, unit, self.node.metrics()),
+                (Ok(Opened::Shared(shared)), Some(cluster)) => {
+                    open.add_shared(lun, *shared, cluster, self.node.metrics());
                 }
-                Err(error) => failed.push(volume_error(wanted, lun.number, error)),
+                (Ok(Opened::Shared(_)), None) => {}
+                (Err(error), _) => failed.push(volume_error(wanted, lun.number, error)),
             }
         }
     }
 
-    fn served(&self, target: &TargetConfig) -> Option<ServedTarget<TargetDevice<Device>>> {
+    /// Opens a unit; what other nodes serve too is only looked at.
+    async fn open_unit(
+        &self,
+        target: &TargetConfig,
+        lun: &LunConfig,
+        max_transfer: u32,
+    ) -> Result<Opened, VolumeError> {
+        let spawner = Arc::new(self.workers.clone());
+        Ok(match &self.cluster {
+            Some(cluster) => Opened::Shared(Box::new(
+                OpenShared::open(target, lun, max_transfer, &self.backends, cluster, spawner).await?,
+            )),
+            None => Opened::Alone(
+                OpenTarget::open(target, lun, max_transfer, &self.backends, &self.state, spawner).await?,
+            ),
+        })
+    }
+
+    fn served(&self, target: &TargetConfig) -> Option<ServedTarget<Front>> {
         let open = self.targets.get(&*target.iqn)?;
         Some(ServedTarget {
             name: target.iqn.shared(),
@@ -201,7 +289,10 @@ impl Control {
             access: Access {
                 initiators: target.initiators.clone(),
                 networks: target.networks.clone(),
-                groups: target.groups.clone(),
+                groups: match target.groups.is_empty() {
+                    true => Vec::new(),
+                    false => self.served_groups(target),
+                },
             },
             whereabouts: match &target.redirect {
                 None => Whereabouts::Here,
@@ -224,8 +315,8 @@ impl Control {
     /// Ends the work in the background and puts all that was written onto stable storage; tells how many units could not.
     pub async fn flush(&self) -> usize {
         let flush = |target: &OpenTarget| {
-            let name = Arc::clone(target.device.server.name());
-            let units = target.device.server.units();
+            let name = Arc::clone(target.device.server.local().name());
+            let units = target.device.server.local().units();
             async move {
                 let mut failed = 0;
                 for (lun, unit) in units.iter() {

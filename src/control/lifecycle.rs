@@ -3,6 +3,7 @@
 use super::announce;
 use super::apply::{ApplyError, Control};
 use crate::api::{Api, ApiState};
+use crate::cluster::ClusterError;
 use crate::config::{Config, ConfigSource, Endpoint, Finding, Loaded, LogFormat};
 use crate::telemetry::logging::{self, LevelHandle};
 use crate::telemetry::metrics::Metrics;
@@ -94,6 +95,8 @@ enum StartError {
     Metrics(#[from] prometheus::Error),
     #[error("the API cannot listen on {0}: {1}")]
     Api(Endpoint, io::Error),
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
     #[error("{} of what is configured cannot be served", .0)]
     Apply(usize),
 }
@@ -150,6 +153,7 @@ impl<'a> Service<'a> {
         let mut service = Self { source, config, level, control, api: None };
         service.start_api().await?;
         let config = &service.config;
+        service.control.join(config).await?;
         let opened = service.control.open(config).await;
         check(&opened)?;
         let served = service.control.serve(config).await;
@@ -164,6 +168,14 @@ impl<'a> Service<'a> {
                 _ = signals.terminate.recv() => break Instant::now(),
                 _ = signals.interrupt.recv() => break Instant::now(),
                 _ = signals.hangup.recv() => {}
+                () = self.neighbours_changed() => {
+                    self.control.publish(&self.config).await;
+                    continue;
+                }
+                () = self.replaced() => {
+                    // Nothing is left to be flushed or handed over: the other process has it all.
+                    return ExitCode::FAILURE;
+                }
             }
             let patience = self.config.limits.drain_timeout / 4;
             let mut reload = pin!(self.reload());
@@ -187,6 +199,22 @@ impl<'a> Service<'a> {
         };
         drop(api);
         code
+    }
+
+    /// Ready when other nodes have come or gone.
+    async fn neighbours_changed(&self) {
+        match self.control.cluster() {
+            Some(cluster) => cluster.neighbours_changed().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ready when another process has taken the name of this node.
+    async fn replaced(&self) {
+        match self.control.cluster() {
+            Some(cluster) => cluster.replaced().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// A configuration with a fault changes nothing.
@@ -269,8 +297,15 @@ fn tell_warnings(findings: &[Finding], file: Option<&Path>) {
 /// Lets initiators log out, ends those that do not, and puts everything onto stable storage, in `patience` from `start` altogether.
 async fn drain(control: &mut Control, start: Instant, patience: Duration) -> ExitCode {
     tracing::info!("draining");
-    control.stop_listening();
     let node = Arc::clone(control.node());
+    if let Some(cluster) = control.cluster() {
+        node.readiness().set_draining();
+        // Initiators go on through this node while its volumes go elsewhere; then they are asked to leave.
+        if by(start + patience / 4, cluster.hand_over()).await.is_none() {
+            tracing::warn!(volumes = cluster.owned().await, "volumes could not be handed over in time");
+        }
+    }
+    control.stop_listening();
     if by(start + patience / 2, node.drain()).await.is_none() {
         tracing::warn!("initiators did not log out in time: ending their connections");
         if by(start + patience * 3 / 4, node.cut()).await.is_none() {
@@ -288,6 +323,11 @@ async fn drain(control: &mut Control, start: Instant, patience: Duration) -> Exi
             ExitCode::FAILURE
         }
     };
+    if let Some(cluster) = control.cluster()
+        && by(start + patience, cluster.leave()).await.is_none()
+    {
+        tracing::warn!("the other nodes were not told in time that this one ends");
+    }
     tracing::info!(took = ?start.elapsed(), "drained");
     code
 }

@@ -8,6 +8,7 @@ mod apply;
 mod lifecycle;
 mod limits;
 mod portals;
+mod shared;
 mod space;
 mod state;
 mod volumes;

@@ -1,9 +1,11 @@
 //! The targets that are open, their units and the devices below.
 
+use super::shared::OpenShared;
 use super::space::SpaceWatcher;
 use super::state::Store;
 use crate::backend::{self, BackendContext, Device, OpenError, OpenOptions};
 use crate::config::{LunConfig, TargetConfig};
+use crate::cluster::{Cluster, Front, SharedTarget};
 use crate::server::catalog::ServedDevice;
 use crate::state::StateError;
 use crate::telemetry::metrics::Metrics;
@@ -17,14 +19,14 @@ use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::throttle::Limits;
 use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a unit that is closed may take to end its commands, and then to flush.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What runs the commands of one target.
-pub(super) type Served = ServedDevice<TargetDevice<Device>>;
+pub(super) type Served = ServedDevice<Front>;
 
 /// Why a change of a unit failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +56,11 @@ pub(super) struct OpenTarget {
     /// The units that are open, as they were configured.
     luns: BTreeMap<u16, LunConfig>,
     /// Who looks after their space.
-    watchers: BTreeMap<u16, SpaceWatcher>,
+    watchers: Watchers,
 }
+
+/// Who looks after the space of units, by their numbers.
+pub(super) type Watchers = Arc<Mutex<BTreeMap<u16, SpaceWatcher>>>;
 
 /// What has to be done to a target's units.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -66,11 +71,24 @@ pub(super) struct Changes {
 }
 
 impl OpenTarget {
-    /// A target without units; `copies` is its node's.
-    pub(super) fn new(name: Arc<str>, copies: Arc<CopyManager<Device>>) -> Self {
-        let device =
-            ServedDevice { server: TargetDevice::sharing(name, copies), volumes: ArcSwap::default() };
-        Self { device: Arc::new(device), luns: BTreeMap::new(), watchers: BTreeMap::new() }
+    /// A target without units; `copies` is its node's. Where there are other nodes they serve it too.
+    pub(super) fn new(name: Arc<str>, copies: Arc<CopyManager<Device>>, cluster: Option<&Cluster>) -> Self {
+        let local = TargetDevice::sharing(name, copies);
+        let server = match cluster {
+            None => Front::alone(local),
+            Some(cluster) => {
+                let shared = SharedTarget::new(Arc::clone(cluster.hub()), Arc::new(local));
+                cluster.hub().add_target(&shared);
+                Front::shared(shared)
+            }
+        };
+        let device = Arc::new(ServedDevice { server, volumes: ArcSwap::default() });
+        Self { device, luns: BTreeMap::new(), watchers: Arc::default() }
+    }
+
+    /// The units as this node executes commands on them.
+    fn local(&self) -> &Arc<TargetDevice<Device>> {
+        self.device.server.local()
     }
 
     /// Compares what is open with what is wanted.
@@ -129,29 +147,58 @@ impl OpenTarget {
 
     /// Serves a unit.
     pub(super) fn add(&mut self, lun: LunConfig, unit: Arc<LogicalUnit<Device>>, metrics: &Metrics) {
-        let volume = metrics.volume(self.device.server.name(), lun.number);
+        let watcher = SpaceWatcher::start(&unit, self.local().name(), lun.number);
+        self.watchers().insert(lun.number, watcher);
+        self.local().add_unit(lun.number, unit);
+        self.know(lun, metrics);
+    }
+
+    /// Counts what is done to a unit, and limits it.
+    fn know(&mut self, lun: LunConfig, metrics: &Metrics) {
+        let volume = metrics.volume(self.local().name(), lun.number);
         self.device.volumes.rcu(|volumes| {
             let mut volumes: Vec<_> = volumes.iter().filter(|(own, _)| *own != lun.number).cloned().collect();
             volumes.push((lun.number, Arc::clone(&volume)));
             volumes.sort_by_key(|(number, _)| *number);
             volumes
         });
-        self.watchers.insert(lun.number, SpaceWatcher::start(&unit, self.device.server.name(), lun.number));
         self.limit(lun.number, lun.limits);
-        self.device.server.add_unit(lun.number, unit);
         self.luns.insert(lun.number, lun);
     }
 
+    fn watchers(&self) -> MutexGuard<'_, BTreeMap<u16, SpaceWatcher>> {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves a unit that other nodes serve too.
+    pub(super) fn add_shared(&mut self, lun: LunConfig, opened: OpenShared, cluster: &Cluster, metrics: &Metrics) {
+        if let Some(target) = self.device.server.as_shared() {
+            self.local().add_unit(lun.number, Arc::clone(&opened.shell));
+            cluster.add(opened.serve(target, lun.number, &self.watchers));
+            self.know(lun, metrics);
+        }
+    }
+
     /// Takes a unit away: its commands end, its device is flushed and closed.
-    pub(super) async fn close(&mut self, number: u16, metrics: &Metrics) {
+    pub(super) async fn close(&mut self, number: u16, metrics: &Metrics, cluster: Option<&Cluster>) {
         self.luns.remove(&number);
-        if let Some(watcher) = self.watchers.remove(&number) {
+        let shared = self.device.server.as_shared();
+        if let Some((cluster, target)) = cluster.zip(shared)
+            && let Some(unit) = target.unit(number)
+        {
+            if tokio::time::timeout(CLOSE_PATIENCE, cluster.remove(unit.name())).await.is_err() {
+                tracing::error!(volume = %unit.name(), "the volume could not be let go of before it is closed");
+            }
+            target.remove_unit(number);
+        }
+        let watcher = self.watchers().remove(&number);
+        if let Some(watcher) = watcher {
             watcher.stop().await;
         }
         // Commands that wait find out that it is gone.
         self.limit(number, Limits::NONE);
-        let Some(unit) = self.device.server.remove_unit(number) else { return };
-        let name = Arc::clone(self.device.server.name());
+        let Some(unit) = self.local().remove_unit(number) else { return };
+        let name = Arc::clone(self.local().name());
         if tokio::time::timeout(CLOSE_PATIENCE, unit.settled()).await.is_err() {
             tracing::error!(target = %name, lun = number, "commands did not end before the volume is closed");
         }
@@ -168,7 +215,7 @@ impl OpenTarget {
 
     /// Gives a unit the size, the limits and the threshold that are wanted now; initiators are told of the size by a unit attention.
     pub(super) async fn resize(&mut self, lun: LunConfig) -> Result<(), VolumeError> {
-        let Some(unit) = self.device.server.unit(lun.number) else { return Ok(()) };
+        let Some(unit) = self.local().unit(lun.number) else { return Ok(()) };
         let found = unit.device().geometry().size;
         unit.space().set_threshold(lun.low_space);
         self.limit(lun.number, lun.limits);
@@ -183,10 +230,10 @@ impl OpenTarget {
                 let resized = unit.device().resize(wanted).await;
                 // A cut that is given up may have been made, or be made yet.
                 if unit.device().geometry().size != found {
-                    self.device.server.capacity_changed(lun.number);
+                    self.local().capacity_changed(lun.number);
                 }
                 resized.map_err(VolumeError::Resize)?;
-                let target = self.device.server.name();
+                let target = self.local().name();
                 let change = if wanted > found { "has grown" } else { "was cut short, as configured" };
                 tracing::info!(%target, lun = lun.number, from = found, to = wanted, "volume {change}");
             }
@@ -199,7 +246,7 @@ impl OpenTarget {
     /// From now on these are the limits of a unit that is served.
     fn limit(&self, number: u16, limits: Limits) {
         if let Some(volume) = self.device.volume(number) {
-            self.device.server.limit(number, Instant::now(), limits, || volume);
+            self.local().limit(number, Instant::now(), limits, || volume);
         }
     }
 

@@ -10,6 +10,7 @@ use super::roster::Roster;
 use super::sessions::{Sessions, Standing};
 use crate::telemetry::{Throttle, metrics::Metrics};
 use arc_swap::ArcSwap;
+use glint_target_core::scsi::command::NexusId;
 use glint_target_core::session::connection::ConnectionConfig;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,8 +66,14 @@ impl<S> Node<S> {
         })
     }
 
-    pub(super) fn next_nexus(&self) -> u64 {
-        self.next_nexus.fetch_add(1, Ordering::Relaxed)
+    /// A number that no nexus of this process has; those that come later have greater ones.
+    pub fn nexus_id(&self) -> NexusId {
+        NexusId(self.next_nexus.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Ends all connections that there are: what they bring is out of date. Their initiators may come again at once.
+    pub fn expel(&self) {
+        self.roster.cut();
     }
 
     /// The metrics of the process.

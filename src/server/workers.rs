@@ -38,7 +38,7 @@ impl Workers {
     }
 
     /// Gives a connection to the thread that has the fewest.
-    pub(super) fn assign<T>(&self, task: impl FnOnce() -> T + Send + 'static)
+    pub(crate) fn assign<T>(&self, task: impl FnOnce() -> T + Send + 'static)
     where
         T: Future<Output = ()> + Send + 'static,
     {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// CLOCK_BOOTTIME as instants. Those of [`Instant::now`] stand still while the machine is suspended: a node that slept would
 /// trust what it had read before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub struct Clock {
     origin: Instant,
     at_origin: Duration,
 }
@@ -16,11 +16,11 @@ fn since_boot() -> Duration {
 }
 
 impl Clock {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Self { origin: Instant::now(), at_origin: since_boot() }
     }
 
-    pub(super) fn now(&self) -> Instant {
+    pub fn now(&self) -> Instant {
         self.origin + since_boot().saturating_sub(self.at_origin)
     }
 }

@@ -6,6 +6,7 @@ mod clock;
 mod gluster;
 mod local;
 
+pub(crate) use clock::Clock;
 pub use gluster::GlusterDirectory;
 pub use local::LocalDirectory;
 

@@ -88,6 +88,11 @@ impl Origin {
         self.pending.remove(&id).is_some_and(|pending| pending.sent.is_none())
     }
 
+    /// Whether it has not left here, or what it was sent to has refused it.
+    pub fn is_unsent(&self, id: CommandId) -> bool {
+        self.pending.get(&id).is_some_and(|pending| pending.sent.is_none())
+    }
+
     /// The owner has told its time, first of all when the connection was made.
     pub fn told_time(&mut self, now: Instant, peer: &Incarnation, stamp: Stamp) {
         self.links.insert(peer.clone(), (stamp, now));

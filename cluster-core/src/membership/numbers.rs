@@ -39,6 +39,14 @@ fn numbers(value: &Value, empty: &Body) -> Result<Numbers, NumbersError> {
     Ok(Numbers { group, ports: ports.ok_or(NumbersError::Malformed)? })
 }
 
+impl Numbers {
+    /// The numbers that a node has, as the document tells.
+    pub fn of(document: &Body, node: &NodeId) -> Option<Self> {
+        let entry = document.get("nodes").and_then(|nodes| nodes.get(node.as_str()))?;
+        numbers(entry, &Map::new()).ok()
+    }
+}
+
 /// The numbers of a node with these target portal group tags, and the document as it has to become where some of them are new.
 pub fn assign(document: &Body, node: &NodeId, tags: &[u16]) -> Result<(Numbers, Option<Body>), NumbersError> {
     let empty = Map::new();

@@ -3,7 +3,7 @@
 use super::directory::{Directory, DirectoryError};
 use super::envelope::{Body, Envelope, Fault, MOST_BYTES};
 use super::names::{self, DocumentName, Kind, Nonce};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -103,6 +103,31 @@ pub struct Documents<D> {
     superseded: Mutex<HashMap<DocumentName, (Instant, u64)>>,
 }
 
+/// Which documents there are, by one listing.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    began: Instant,
+    /// The newest version, and whether it can be read.
+    newest: BTreeMap<DocumentName, (u64, bool)>,
+}
+
+impl Survey {
+    /// When the listing began: by the directory's clock.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The newest version of a document; 0 where there is none.
+    pub fn version(&self, document: &DocumentName) -> u64 {
+        self.newest.get(document).map_or(0, |(version, _)| *version)
+    }
+
+    /// All documents.
+    pub fn documents(&self) -> impl Iterator<Item = &DocumentName> {
+        self.newest.keys()
+    }
+}
+
 /// A listing, as far as one document is concerned.
 struct Listing {
     /// The newest version and whether it is a file that can be read, not only a damaged one that was put aside.
@@ -122,47 +147,69 @@ impl<D: Directory> Documents<D> {
         &self.directory
     }
 
-    /// The names of all documents that have a version.
-    pub async fn names(&self) -> Result<Vec<DocumentName>, DirectoryError> {
+    /// The newest version of every document, by one listing: who watches many of them reads those that have changed.
+    pub async fn survey(&self) -> Result<Survey, DirectoryError> {
+        let began = self.directory.now();
         let files = self.directory.list().await?;
-        let document = |file: &String| match names::parse(file) {
-            Some((document, _, Kind::Version | Kind::Damaged)) => DocumentName::new(document),
-            _ => None,
-        };
-        let mut names: Vec<_> = files.iter().filter_map(document).collect();
-        names.sort();
-        names.dedup();
-        Ok(names)
+        let mut newest = BTreeMap::new();
+        for file in &files {
+            let (document, version, readable) = match names::parse(file) {
+                Some((document, version, Kind::Version)) => (document, version, true),
+                Some((document, version, Kind::Damaged)) => (document, version, false),
+                _ => continue,
+            };
+            if let Some(document) = DocumentName::new(document) {
+                let known = newest.entry(document).or_insert((version, readable));
+                *known = (*known).max((version, readable));
+            }
+        }
+        Ok(Survey { began, newest })
+    }
+
+    /// The newest version as of a survey, or a newer one.
+    pub async fn read_surveyed(&self, survey: &Survey, document: &DocumentName) -> Result<State, StoreError> {
+        match self.open_listed(document, survey.began, survey.newest.get(document).copied()).await? {
+            Some(state) => Ok(state),
+            None => self.read(document).await,
+        }
     }
 
     /// The newest version.
     pub async fn read(&self, document: &DocumentName) -> Result<State, StoreError> {
         for _ in 0..ATTEMPTS {
             let began = self.directory.now();
-            let (version, readable) = match self.listing(document).await?.newest {
-                None => return Ok(State::without(0, Found::Nothing)),
-                Some(newest) => newest,
-            };
-            if !readable {
-                return Ok(State::without(version, Found::Damaged("it was put aside".into())));
-            }
-            let opened = self.open(document, version).await;
-            // Who was stopped in between may find a number that was collected, and given anew by another who was stopped.
-            if self.directory.now().saturating_duration_since(began) > self.timing.listing {
-                continue;
-            }
-            match opened {
-                Ok(Ok(envelope)) => return Ok(State::of(version, envelope)),
-                Ok(Err(Fault::Damaged(what))) => return Ok(State::without(version, Found::Damaged(what))),
-                Ok(Err(fault @ Fault::TooNew(_))) => {
-                    return Err(StoreError::Unfit(document.clone(), fault.to_string()));
-                }
-                // Put aside or collected in the meantime: there is a newer one.
-                Err(DirectoryError::Missing) => {}
-                Err(error) => return Err(StoreError::Directory { document: document.clone(), error }),
+            let newest = self.listing(document).await?.newest;
+            if let Some(state) = self.open_listed(document, began, newest).await? {
+                return Ok(state);
             }
         }
         Err(StoreError::Busy(document.clone()))
+    }
+
+    /// Reads what a listing that began at `began` has told is the newest version. None where that is not so any more, or it was too long ago.
+    async fn open_listed(
+        &self,
+        document: &DocumentName,
+        began: Instant,
+        newest: Option<(u64, bool)>,
+    ) -> Result<Option<State>, StoreError> {
+        let opened = match newest {
+            None => Ok(State::without(0, Found::Nothing)),
+            Some((version, false)) => Ok(State::without(version, Found::Damaged("it was put aside".into()))),
+            Some((version, true)) => match self.open(document, version).await {
+                Ok(Ok(envelope)) => Ok(State::of(version, envelope)),
+                Ok(Err(Fault::Damaged(what))) => Ok(State::without(version, Found::Damaged(what))),
+                Ok(Err(fault @ Fault::TooNew(_))) => Err(StoreError::Unfit(document.clone(), fault.to_string())),
+                // Put aside or collected in the meantime: there is a newer one.
+                Err(DirectoryError::Missing) => return Ok(None),
+                Err(error) => Err(StoreError::Directory { document: document.clone(), error }),
+            },
+        };
+        // Who was stopped in between may find a number that was collected, and given anew by another who was stopped.
+        match self.directory.now().saturating_duration_since(began) > self.timing.listing {
+            true => Ok(None),
+            false => opened.map(Some),
+        }
     }
 
     /// Sets the version after `old`, unless somebody else has. `nonce` is random, and used but once.

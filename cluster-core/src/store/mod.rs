@@ -17,6 +17,6 @@ pub(crate) mod fake;
 mod names;
 
 pub use directory::{Directory, DirectoryError};
-pub use documents::{Documents, Found, Outcome, State, StoreError, Timing};
+pub use documents::{Documents, Found, Outcome, State, StoreError, Survey, Timing};
 pub use envelope::{Body, Fault, MOST_BYTES};
 pub use names::{DocumentName, Nonce};

@@ -34,13 +34,6 @@ pub enum Message {
         /// Which.
         volume: String,
     },
-    /// The volume is to go to that node, says an initiator or a person. For the owner.
-    Move {
-        /// Which.
-        volume: String,
-        /// Where to.
-        node: String,
-    },
     /// A nexus that commands will come from, under a number of the sender's own.
     Nexus {
         /// Its number.
@@ -74,6 +67,10 @@ pub enum Message {
         sequence: u64,
         /// Of the request.
         epoch: u64,
+        /// From which nexus the command was.
+        nexus: u64,
+        /// To which unit.
+        lun: [u8; 8],
         /// What became of it.
         answer: Answer,
     },

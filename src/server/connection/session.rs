@@ -8,7 +8,7 @@ use crate::server::sessions::{Refusal, SessionHandle};
 use crate::telemetry::VolumeMetrics;
 use glint_target_core::lun::notice::{Listener, Notice};
 use glint_target_core::lun::throttle::Throttling;
-use glint_target_core::scsi::command::{DeviceServer, Nexus, NexusId};
+use glint_target_core::scsi::command::{DeviceServer, Nexus};
 use glint_target_core::scsi::lun_address::{LunAddress, LunKind};
 use glint_target_core::session::event::SessionRequest;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl<S: DeviceServer> Reach<S> {
             .filter(|target| target.admits(&request.initiator_name, orders.peer(), request.portal_group_tag))
             .ok_or(Refusal::TargetRemoved)?;
         let nexus = Arc::new(Nexus {
-            id: NexusId(node.next_nexus()),
+            id: node.nexus_id(),
             initiator_name: request.initiator_name.to_string(),
             isid: request.isid.0,
             target_name: target.name.to_string(),

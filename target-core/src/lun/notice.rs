@@ -41,6 +41,11 @@ impl AbortOrder {
         lun.kind() == LunKind::Unit(self.unit)
     }
 
+    /// The unit.
+    pub fn lun(&self) -> LunAddress {
+        LunAddress::from_number(self.unit)
+    }
+
     /// How the tasks end.
     pub fn how(&self) -> Abort {
         self.how
@@ -109,6 +114,13 @@ impl Notices {
                 told.push(entry.nexus);
                 entry.tell(Notice::Event { lun, condition });
             }
+        }
+    }
+
+    /// Tells one nexus of a condition, through one of its listeners.
+    pub fn announce_to(&self, nexus: NexusId, lun: LunAddress, condition: Asc) {
+        if let Some(entry) = self.lock().present.iter_mut().find(|entry| entry.nexus == nexus) {
+            entry.tell(Notice::Event { lun, condition });
         }
     }
 
