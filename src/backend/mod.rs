@@ -22,9 +22,9 @@ mod threads;
 mod conformance;
 
 pub use completions::serve_thread;
-pub(crate) use gluster::connect as connect_gluster;
 pub use fencing::{Fencing, fencing};
 pub use glint_gfapi::LockOwner;
+pub(crate) use gluster::connect as connect_gluster;
 pub use open::{BackendContext, OpenError, OpenOptions, open, open_owned};
 pub use switch::Switch;
 
@@ -36,7 +36,6 @@ use glint_target_core::payload::Payload;
 use gluster::GlusterDevice;
 use null::NullDevice;
 use ram::RamDevice;
-use range_lock::RangeLock;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;

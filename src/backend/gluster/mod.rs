@@ -301,7 +301,10 @@ impl<F: RemoteFile> BlockDevice for Patient<F> {
         }
         let deadline = Instant::now() + self.deadline;
         by(deadline, async {
-            self.shared.allocation_map(range, max, deadline).await.map_err(|error| self.shared.classify(&error))
+            self.shared
+                .allocation_map(range, max, deadline)
+                .await
+                .map_err(|error| self.shared.classify(&error))
         })
         .await
     }

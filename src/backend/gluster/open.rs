@@ -4,6 +4,7 @@ use super::super::open::{BackendContext, OpenError, OpenOptions};
 use super::super::range::chunks;
 use super::super::sizing::SizePlan;
 use super::super::space::Taken;
+use super::patience::patiently;
 use super::volumes::{Claim, Connected, Order, Volumes};
 use super::{Abilities, GlusterDevice, Patient};
 use crate::config::{DeviceSpec, GlusterFile};
@@ -26,8 +27,8 @@ struct Opening<'a> {
     how: &'a OpenOptions,
     volume: Arc<Connected>,
     volumes: &'a Volumes,
-    /// When it is given up, however far it is.
-    until: Option<Instant>,
+    /// When it is given up, however far it is, and how long that is from its beginning.
+    limit: Option<(Instant, Duration)>,
     /// Whom the file is taken for.
     owner: Option<&'a LockOwner>,
 }
@@ -46,7 +47,7 @@ impl GlusterDevice {
             how,
             volume: volume.clone(),
             volumes: &context.volumes,
-            until: None,
+            limit: None,
             owner: None,
         };
         let (file, created) = opening.open_or_create().await?;
@@ -82,7 +83,7 @@ impl GlusterDevice {
             how,
             volume: volume.clone(),
             volumes: &context.volumes,
-            until: Some(until),
+            limit: Some((until, context.io_deadline)),
             owner,
         };
         // Whatever is still under way when this is given up ends with the file's closing.
@@ -124,11 +125,11 @@ impl Opening<'_> {
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, OpenError> {
         let device = || self.device.clone();
-        let patience = match self.until {
-            Some(until) => until.saturating_duration_since(Instant::now()).min(CALL_TIMEOUT),
-            None => CALL_TIMEOUT,
+        let (until, patience) = match self.limit {
+            Some(limit) => limit,
+            None => (Instant::now() + CALL_TIMEOUT, CALL_TIMEOUT),
         };
-        match timeout(patience, call).await {
+        match timeout_at(until, call).await {
             Ok(result) => result.map_err(|source| OpenError::GlusterFile {
                 device: device(),
                 doing,
@@ -138,8 +139,18 @@ impl Opening<'_> {
         }
     }
 
+    /// As [`call`](Self::call), again and again while the volume is not connected, where there is a time by which all has to be done: an owner
+    /// looks for its file right after the bricks have restarted.
+    async fn insist<T, F>(&self, doing: &'static str, attempt: impl FnMut() -> F) -> Result<T, OpenError>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let until = self.limit.map_or_else(Instant::now, |(until, _)| until);
+        self.call(doing, patiently(until, attempt)).await
+    }
+
     async fn open_existing(&self) -> Result<File, OpenError> {
-        self.call("open it", self.volume.volume.open(self.path, self.options())).await
+        self.insist("open it", || self.volume.volume.open(self.path, self.options())).await
     }
 
     const fn options(&self) -> FileOptions {
@@ -166,7 +177,7 @@ impl Opening<'_> {
 
     /// Takes the file and gives it its size; tells that and what the file can do.
     async fn prepare(&self, file: &File) -> Result<Prepared, OpenError> {
-        let mut stat = self.call("look at it", file.stat()).await?;
+        let mut stat = self.insist("look at it", || file.stat()).await?;
         if !stat.is_file {
             return Err(OpenError::NotAFile { device: self.device.clone() });
         }
@@ -174,9 +185,9 @@ impl Opening<'_> {
         let claim = self.volumes.claim(stat.inode, order);
         let claim = claim.ok_or_else(|| OpenError::InUse { device: self.device.clone() })?;
         if let Some(owner) = self.owner {
-            self.call("take it from who had it", file.fence(owner)).await?;
+            self.insist("take it from who had it", || file.fence(owner)).await?;
             // Until now the former owner could change its size.
-            stat = self.call("look at it", file.stat()).await?;
+            stat = self.insist("look at it", || file.stat()).await?;
         }
         let plan = SizePlan::decide(&self.device, Some(stat.size), self.how)?;
         self.carry_out(file, plan).await?;

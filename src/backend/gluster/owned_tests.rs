@@ -2,7 +2,8 @@
 
 use super::real_tests::{sized, spec, volume};
 use crate::backend::{
-    BackendContext, Device, Fencing, LockOwner, OpenError, OpenOptions, conformance, fencing, open, open_owned,
+    BackendContext, Device, Fencing, LockOwner, OpenError, OpenOptions, conformance, fencing, open,
+    open_owned,
 };
 use crate::config::{DeviceSpec, FileIo};
 use glint_target_core::device::{BlockDevice, DeviceError};
@@ -115,7 +116,7 @@ async fn bricks_that_hang_do_not_hold_up_for_longer_than_the_deadline() {
     let begun = Instant::now();
     let error = take(&spec, &hasty, "hasty 2").await.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    assert!(error.to_string().contains("within 2"), "{error}");
+    assert!(error.to_string().contains("within 2s"), "{error}");
     volume.resume_brick(0).unwrap();
     // What was given up may have reached the brick all the same; it takes nothing.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -155,21 +156,4 @@ async fn a_volume_that_fences_is_told_from_one_that_does_not() {
     // One trial for all files of a volume.
     lone.kill_brick(0).unwrap();
     assert_eq!(fencing(&spec(&lone, "b/other.img"), &node).await.unwrap(), Fencing::Yes);
-}
-
-#[tokio::test]
-async fn files_are_not_fenced() {
-    let (node, none) = (node(5), Fencing::No("local files have no mandatory locks".to_owned()));
-    assert_eq!(fencing(&DeviceSpec::Null, &node).await.unwrap(), none);
-    let directory = tempfile::tempdir().unwrap();
-    let spec = DeviceSpec::File(directory.path().join("disk.img"));
-    assert_eq!(fencing(&spec, &node).await.unwrap(), none);
-    let how = OpenOptions { clustered: true, ..sized(1 << 20) };
-    assert!(open_owned(&spec, &how, &node, None).await.is_err(), "it is not made");
-    // Nobody is kept out by a lock: neither by who opened it first, nor by a former owner.
-    let first = open(&spec, &how, &node).await.unwrap();
-    let owned = open_owned(&spec, &how, &node, None).await.unwrap();
-    first.write(0, &vec![1; 4096].into(), false).await.unwrap();
-    let next = open_owned(&spec, &how, &node, None).await.unwrap();
-    assert_eq!(next.read(0, 4096).await, owned.read(0, 4096).await);
 }

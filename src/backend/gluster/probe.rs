@@ -65,7 +65,7 @@ async fn probe(client: &Connected, path: &str) -> Result<Fencing, Error> {
     }
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
     client.volume.mkdir_all(directory).await?;
-    collect(client, directory).await?;
+    collect(client, if directory.is_empty() { "/" } else { directory }).await?;
     let random = RandomState::new().hash_one(path);
     let trial = format!("{directory}/{PREFIX}{}.{random:016x}", seconds());
     let first = client.volume.create(&trial, OpenOptions::default()).await?;
@@ -83,7 +83,9 @@ async fn unfit(client: &Connected) -> Result<Option<&'static str>, Error> {
     let translators = client.volume.translators().await?;
     let has = |kind: &str| translators.iter().any(|translator| translator.kind == kind);
     let arbiter = ["arbiter-count", "thin-arbiter"];
-    let is_set = |key: &str| translators.iter().any(|translator| translator.option(key).is_some_and(|value| value != "0"));
+    let is_set = |key: &str| {
+        translators.iter().any(|translator| translator.option(key).is_some_and(|value| value != "0"))
+    };
     Ok(if client.sharded {
         Some("the volume is sharded, and only the first shard of a file would be fenced")
     } else if arbiter.into_iter().any(is_set) {
@@ -119,7 +121,10 @@ fn made_at(name: &str) -> Option<u64> {
 async fn contend(first: &File, second: &File, random: u64) -> Result<Fencing, Error> {
     let owner = |name: &str| LockOwner::new(format!("{name} {random:016x}"));
     let (Some(one), Some(other)) = (owner("trial 1"), owner("trial 2")) else {
-        return Err(Error::Os { operation: "fd_set_lkowner", errno: rustix::io::Errno::INVAL.raw_os_error() });
+        return Err(Error::Os {
+            operation: "fd_set_lkowner",
+            errno: rustix::io::Errno::INVAL.raw_os_error(),
+        });
     };
     first.truncate(BLOCK as u64).await?;
     for (holder, owner, former) in [(first, &one, second), (second, &other, first)] {
