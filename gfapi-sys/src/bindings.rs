@@ -213,6 +213,13 @@ pub struct Symbols {
         path: *const ::core::ffi::c_char,
         buf: *mut statvfs,
     ) -> ::core::ffi::c_int,
+    pub glfs_getxattr: unsafe extern "C" fn(
+        fs: *mut glfs_t,
+        path: *const ::core::ffi::c_char,
+        name: *const ::core::ffi::c_char,
+        value: *mut ::core::ffi::c_void,
+        size: usize,
+    ) -> isize,
     pub glfs_fgetxattr: unsafe extern "C" fn(
         fd: *mut glfs_fd_t,
         name: *const ::core::ffi::c_char,
@@ -313,6 +320,7 @@ impl Symbols {
         let glfs_readdir_r = unsafe { __library.get(b"glfs_readdir_r\0") }.map(|sym| *sym)?;
         let glfs_closedir = unsafe { __library.get(b"glfs_closedir\0") }.map(|sym| *sym)?;
         let glfs_statvfs = unsafe { __library.get(b"glfs_statvfs\0") }.map(|sym| *sym)?;
+        let glfs_getxattr = unsafe { __library.get(b"glfs_getxattr\0") }.map(|sym| *sym)?;
         let glfs_fgetxattr = unsafe { __library.get(b"glfs_fgetxattr\0") }.map(|sym| *sym)?;
         let glfs_fsetxattr = unsafe { __library.get(b"glfs_fsetxattr\0") }.map(|sym| *sym)?;
         let glfs_fallocate = unsafe { __library.get(b"glfs_fallocate\0") }.map(|sym| *sym)?;
@@ -358,6 +366,7 @@ impl Symbols {
             glfs_readdir_r,
             glfs_closedir,
             glfs_statvfs,
+            glfs_getxattr,
             glfs_fgetxattr,
             glfs_fsetxattr,
             glfs_fallocate,
@@ -619,6 +628,16 @@ impl Symbols {
         buf: *mut statvfs,
     ) -> ::core::ffi::c_int {
         unsafe { (self.glfs_statvfs)(fs, path, buf) }
+    }
+    pub unsafe fn glfs_getxattr(
+        &self,
+        fs: *mut glfs_t,
+        path: *const ::core::ffi::c_char,
+        name: *const ::core::ffi::c_char,
+        value: *mut ::core::ffi::c_void,
+        size: usize,
+    ) -> isize {
+        unsafe { (self.glfs_getxattr)(fs, path, name, value, size) }
     }
     pub unsafe fn glfs_fgetxattr(
         &self,

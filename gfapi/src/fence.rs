@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use crate::{
     Error, File, call,
     instance::{Fd, Instance, check},
+    stuck,
 };
 
 /// On a file that has it the bricks do no I/O but that of who holds a mandatory lock.
@@ -45,6 +46,9 @@ impl File {
     /// with EBUSY or EAGAIN, until the next one does the same. What this file is asked for afterwards goes out under this
     /// owner. The file stays one that needs a lock, for good; closing it gives up the lock, not that.
     ///
+    /// A former holder whose process stands still keeps the locks of replication for as long as its connections live. When these are in
+    /// the way for a second, they are broken.
+    ///
     /// It may take as long as GlusterFS waits for a brick that hangs. A caller that cannot wait drops the future;
     /// then the lock may be taken, or not, at any time as long as the file is open.
     ///
@@ -63,7 +67,11 @@ impl File {
         let (promise, fenced) = call::pair();
         own.call(Box::new(move |instance| {
             if promise.is_awaited() {
-                promise.keep(instance.fence(open.fd(), &owner));
+                let awaited = || promise.is_awaited();
+                let fenced = stuck::breaking_locks(instance, open.path(), &awaited, || {
+                    instance.fence(open.fd(), &owner, awaited)
+                });
+                promise.keep(fenced);
             }
         }));
         fenced.await
@@ -82,7 +90,7 @@ impl Instance {
     }
 
     /// Takes the lock, and makes the owner that of the calling thread.
-    fn fence(&self, fd: Fd, owner: &LockOwner) -> Result<(), Error> {
+    fn fence(&self, fd: Fd, owner: &LockOwner, awaited: impl Fn() -> bool) -> Result<(), Error> {
         let fd = fd.0.as_ptr();
         let mut bytes = owner.0.clone();
         let len = i32::try_from(bytes.len()).map_err(|_| Error::os("fd_set_lkowner", Errno::INVAL))?;
@@ -94,6 +102,10 @@ impl Instance {
         self.enforce(fd)?;
         // SAFETY: an open descriptor; no attributes are asked for.
         check("fsync", unsafe { self.symbols.glfs_fsync(fd, ptr::null_mut(), ptr::null_mut()) })?;
+        // What came before may have taken long. The lock is taken from whoever has it, so only for one who is there.
+        if !awaited() {
+            return Err(Error::os("file_lock", Errno::CANCELED));
+        }
         // SAFETY: any bytes make an `flock`. A length of 0 reaches to whatever end the file will have.
         let mut all: libc::flock = unsafe { mem::zeroed() };
         all.l_type = libc::F_WRLCK as libc::c_short;

@@ -1,6 +1,7 @@
 //! An open file.
 
 use std::{
+    ffi::{CStr, CString},
     io,
     sync::{Arc, OnceLock},
 };
@@ -33,6 +34,8 @@ pub(crate) struct Open {
     /// A submit thread for this file alone, once it has been fenced.
     own: OnceLock<Arc<Submitter>>,
     fd: Fd,
+    /// Where it was when it was opened.
+    path: Box<CStr>,
     /// Who wants to know when it has been closed.
     closed: OnceLock<Promise<()>>,
 }
@@ -40,6 +43,10 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) const fn fd(&self) -> Fd {
         self.fd
+    }
+
+    pub(crate) const fn path(&self) -> &CStr {
+        &self.path
     }
 
     pub(crate) fn submitter(&self) -> &Submitter {
@@ -86,9 +93,10 @@ impl std::fmt::Debug for Open {
 }
 
 impl File {
-    pub(crate) fn new(volume: Arc<Shared>, fd: Fd) -> Self {
-        let submitter = volume.next_submitter();
-        Self { open: Arc::new(Open { volume, submitter, own: OnceLock::new(), fd, closed: OnceLock::new() }) }
+    pub(crate) fn new(volume: Arc<Shared>, fd: Fd, path: CString) -> Self {
+        let (submitter, path) = (volume.next_submitter(), path.into_boxed_c_str());
+        let (own, closed) = (OnceLock::new(), OnceLock::new());
+        Self { open: Arc::new(Open { volume, submitter, own, fd, path, closed }) }
     }
 
     /// Reads `len` bytes at `offset`; fewer only at the end of the file. The buffer is the one that libgfapi

@@ -28,6 +28,7 @@ mod file;
 mod instance;
 mod op;
 mod reach;
+mod stuck;
 mod submit;
 mod volfile;
 mod volume;

@@ -7,11 +7,21 @@ pub struct Translator {
     pub name: String,
     /// What it is, such as `performance/write-behind`.
     pub kind: String,
+    /// What its description sets: keys and values.
+    options: Vec<(String, String)>,
+}
+
+impl Translator {
+    /// The value that the volume's description gives to the option.
+    #[must_use]
+    pub fn option(&self, key: &str) -> Option<&str> {
+        self.options.iter().find(|(own, _)| own == key).map(|(_, value)| value.as_str())
+    }
 }
 
 /// The translators of a volfile, bricks first. The format: `volume NAME`, `type KIND`, options, `end-volume`.
 pub(crate) fn translators(volfile: &str) -> Vec<Translator> {
-    let mut found = Vec::new();
+    let mut found: Vec<Translator> = Vec::new();
     let mut name = None;
     for line in volfile.lines() {
         let mut words = line.split_whitespace();
@@ -19,7 +29,14 @@ pub(crate) fn translators(volfile: &str) -> Vec<Translator> {
             (Some("volume"), Some(word)) => name = Some(word),
             (Some("type"), Some(kind)) => {
                 if let Some(name) = name.take() {
-                    found.push(Translator { name: name.to_owned(), kind: kind.to_owned() });
+                    let (name, kind) = (name.to_owned(), kind.to_owned());
+                    found.push(Translator { name, kind, options: Vec::new() });
+                }
+            }
+            (Some("option"), Some(key)) if name.is_none() => {
+                if let Some(last) = found.last_mut() {
+                    let value = words.collect::<Vec<_>>().join(" ");
+                    last.options.push((key.to_owned(), value));
                 }
             }
             _ => {}
@@ -52,6 +69,8 @@ mod tests {
         let found = translators(volfile);
         let pairs: Vec<_> = found.iter().map(|t| (t.name.as_str(), t.kind.as_str())).collect();
         assert_eq!(pairs, [("v-client-0", "protocol/client"), ("v-shard", "features/shard")]);
+        assert_eq!(found[0].option("remote-host"), Some("type"));
+        assert_eq!(found[1].option("remote-host"), None);
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Volume {
             .control
             .call(move |instance| {
                 let fd = instance.open(&path, options.flags())?;
-                Ok(File::new(shared, fd))
+                Ok(File::new(shared, fd, path))
             })
             .await
     }
@@ -153,7 +153,7 @@ impl Volume {
             .control
             .call(move |instance| {
                 let fd = instance.create(&path, options.flags() | libc::O_EXCL, 0o600)?;
-                Ok(File::new(shared, fd))
+                Ok(File::new(shared, fd, path))
             })
             .await
     }

@@ -3,6 +3,7 @@
 mod buffers;
 mod completions;
 mod errno;
+mod fencing;
 mod file;
 mod gluster;
 mod latch;
@@ -21,8 +22,10 @@ mod threads;
 mod conformance;
 
 pub use completions::serve_thread;
+pub use fencing::{Fencing, fencing};
+pub use glint_gfapi::LockOwner;
 pub(crate) use gluster::connect as connect_gluster;
-pub use open::{BackendContext, OpenError, OpenOptions, open};
+pub use open::{BackendContext, OpenError, OpenOptions, open, open_owned};
 pub use switch::Switch;
 
 use crate::config::Provisioning;
@@ -33,6 +36,7 @@ use glint_target_core::payload::Payload;
 use gluster::GlusterDevice;
 use null::NullDevice;
 use ram::RamDevice;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -90,6 +94,21 @@ macro_rules! wherever {
 impl Backend {
     fn told(&self) -> (Geometry, Capabilities) {
         on_each!(self, inner => (inner.geometry(), inner.capabilities()))
+    }
+
+    /// Ready when no change that has been begun is under way any more. That of a change whose caller has gone is, until the store has answered.
+    fn changes_ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        let locks = match self {
+            Backend::Gluster(device) => Some(device.locks()),
+            Backend::File(device) => Some(device.locks()),
+            // What they do is done at once.
+            Backend::Ram(_) | Backend::Null(_) => None,
+        };
+        async move {
+            if let Some(locks) = locks {
+                drop(locks.lock(0..u64::MAX).await);
+            }
+        }
     }
 }
 

@@ -9,9 +9,11 @@ use super::sizing::SizePlan;
 use super::threads::IoThreads;
 use super::{Backend, Device, Place, ring};
 use crate::config::{ByteSize, DeviceSpec, FileIo, LunConfig, Provisioning};
+use glint_gfapi::LockOwner;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How a device is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// Whether space may be given back.
     pub provisioning: Provisioning,
+    /// Several nodes have it, and agree among themselves who may use it: processes do not lock each other out.
+    pub clustered: bool,
 }
 
 impl Default for OpenOptions {
@@ -45,6 +49,7 @@ impl Default for OpenOptions {
             block_size: 512,
             read_only: false,
             provisioning: Provisioning::Thin,
+            clustered: false,
         }
     }
 }
@@ -60,6 +65,7 @@ impl From<&LunConfig> for OpenOptions {
             block_size: lun.block_size,
             read_only: lun.read_only,
             provisioning: lun.provisioning,
+            clustered: false,
         }
     }
 }
@@ -184,11 +190,55 @@ pub async fn open(
         }
         DeviceSpec::Gluster(file) => GlusterDevice::open(file, how, context).await.map(Backend::Gluster)?,
     };
-    Ok(Device {
+    Ok(device(backend, how))
+}
+
+/// Opens a device of several nodes anew, as its owner, within [`BackendContext`]'s `io_deadline`. It is neither created nor given another size:
+/// that is done by [`open()`], before somebody owns it.
+///
+/// With an `owner` the store refuses the I/O of all others from now on, and this device's when the next one has taken it: what was refused fails as
+/// [`OwnershipLost`](glint_target_core::device::DeviceError::OwnershipLost). Without, nothing but agreement keeps others from the store.
+///
+/// When this is given up, by the deadline or because its future is dropped, a lock may be taken a little later still; it is given up at once.
+pub async fn open_owned(
+    spec: &DeviceSpec,
+    how: &OpenOptions,
+    context: &BackendContext,
+    owner: Option<&LockOwner>,
+) -> Result<Device, OpenError> {
+    let as_it_is = OpenOptions {
+        size: None,
+        preallocate: false,
+        grow: false,
+        shrink: false,
+        clustered: true,
+        ..how.clone()
+    };
+    let backend = match spec {
+        DeviceSpec::Gluster(file) => {
+            GlusterDevice::open_owned(file, &as_it_is, context, owner).await.map(Backend::Gluster)?
+        }
+        DeviceSpec::File(path) => {
+            let opening = FileDevice::open(path, &as_it_is, context);
+            let opened = timeout(context.io_deadline, opening).await;
+            opened.unwrap_or_else(|_| Err(silent(spec))).map(Backend::File)?
+        }
+        // There is nothing that could be there already.
+        DeviceSpec::Ram | DeviceSpec::Null => return open(spec, how, context).await,
+    };
+    Ok(device(backend, how))
+}
+
+fn device(backend: Backend, how: &OpenOptions) -> Device {
+    Device {
         place: Place::Always(backend),
         provisioning: how.provisioning,
         physical_block: how.physical_block_size,
-    })
+    }
+}
+
+fn silent(spec: &DeviceSpec) -> OpenError {
+    OpenError::Io { device: spec.to_string(), doing: "open it", source: io::ErrorKind::TimedOut.into() }
 }
 
 /// Devices that are made anew each time are made also when they are read-only.

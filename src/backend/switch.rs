@@ -5,14 +5,18 @@
 
 use super::Backend;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, join_all};
 use glint_target_core::device::{Capabilities, DeviceError, Geometry};
+use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// What is open, and since which opening.
@@ -22,7 +26,12 @@ struct Opened {
     opening: u64,
     /// The epoch, for who is told of a refusal.
     epoch: u64,
+    /// Dropped with this: when nothing uses it any more.
+    _used: oneshot::Sender<Infallible>,
 }
+
+/// Resolves when nothing that was begun on an opening can change anything any more.
+type Ended = Shared<BoxFuture<'static, ()>>;
 
 /// What a switched device and the one who switches it share.
 #[derive(Debug)]
@@ -35,6 +44,8 @@ pub struct Switch {
     refusals: UnboundedSender<u64>,
     /// For how long what was refused waits.
     patience: Duration,
+    /// Of each opening that has not ended yet, the present one included.
+    ends: Mutex<Vec<Ended>>,
 }
 
 impl Switch {
@@ -50,13 +61,35 @@ impl Switch {
             changed: Notify::new(),
             refusals,
             patience,
+            ends: Mutex::default(),
         })
     }
 
     pub(super) fn open_backend(&self, backend: Backend, epoch: u64) {
         let opening = self.openings.fetch_add(1, Ordering::Relaxed) + 1;
-        self.opened.store(Some(Arc::new(Opened { backend, opening, epoch })));
+        let (used, unused) = oneshot::channel::<Infallible>();
+        let changes = backend.changes_ended();
+        let ended = async move {
+            let _ = unused.await;
+            changes.await;
+        };
+        let mut ends = self.ends();
+        ends.retain(|ended| ended.clone().now_or_never().is_none());
+        ends.push(ended.boxed().shared());
+        drop(ends);
+        self.opened.store(Some(Arc::new(Opened { backend, opening, epoch, _used: used })));
         self.changed.notify_waiters();
+    }
+
+    fn ends(&self) -> MutexGuard<'_, Vec<Ended>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// After [`close`](Self::close): waits until nothing that was begun before can change anything any more. A store that does not
+    /// fence is not handed over before. It takes as long as the store takes to answer, which may be for ever.
+    pub async fn closed(&self) {
+        let ends = self.ends().clone();
+        join_all(ends).await;
     }
 
     /// Nothing goes to it any more; what is on its way there comes back by itself, and the last that does closes it. What waits fails.

@@ -115,3 +115,62 @@ async fn what_is_on_its_way_keeps_it_open() {
     assert_eq!(runs.await.unwrap(), Ok(1), "it is the last that has it");
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
+
+/// Whether the switch has closed: asked now, not waited for.
+fn has_closed(switch: &Switch) -> bool {
+    switch.closed().now_or_never().is_some()
+}
+
+#[tokio::test]
+async fn it_has_closed_when_nothing_is_on_its_way() {
+    let (switch, _refused) = switch();
+    assert!(has_closed(&switch), "it was never open");
+    switch.open_backend(null(4096), 5);
+    let (begun, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runs = {
+        let (switch, begun, release) = (Arc::clone(&switch), Arc::clone(&begun), Arc::clone(&release));
+        tokio::spawn(async move {
+            let act = |_opened: OpenBackend| async {
+                begun.notify_one();
+                release.notified().await;
+                // Held until here.
+                drop(_opened);
+                Ok(())
+            };
+            switch.with(act).await
+        })
+    };
+    begun.notified().await;
+    switch.open_backend(null(4096), 6);
+    switch.close();
+    assert!(!has_closed(&switch), "something is on its way to an opening before the last");
+    release.notify_one();
+    runs.await.unwrap().unwrap();
+    switch.closed().await;
+    switch.open_backend(null(4096), 7);
+    switch.close();
+    switch.closed().await;
+}
+
+#[tokio::test]
+async fn it_has_not_closed_while_a_change_that_nobody_waits_for_may_land() {
+    let (switch, _refused) = switch();
+    let directory = tempfile::tempdir().unwrap();
+    let spec = DeviceSpec::File(directory.path().join("disk.img"));
+    let context = BackendContext::new(Duration::from_secs(5), FileIo::Threads).unwrap();
+    let how = OpenOptions { size: Some(1 << 20), clustered: true, ..OpenOptions::default() };
+    switch.open(open(&spec, &how, &context).await.unwrap(), 5);
+    let locks = match &*switch.opened.load() {
+        Some(opened) => match &opened.backend {
+            Backend::File(file) => file.locks(),
+            other => panic!("{other:?}"),
+        },
+        None => panic!("it is open"),
+    };
+    // What a change holds until the store has answered.
+    let change = locks.lock(4096..8192).await;
+    switch.close();
+    assert!(!has_closed(&switch));
+    drop(change);
+    switch.closed().await;
+}

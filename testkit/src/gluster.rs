@@ -88,6 +88,8 @@ struct Inner {
 pub struct VolumeSpec {
     /// Copies: 1 or 3.
     pub replica: usize,
+    /// Whether the last copy of each set keeps names and attributes only.
+    pub arbiter: bool,
     /// Among how many sets of so many copies the files are distributed.
     pub sets: usize,
     /// Whether files are split into shards (of 4 MiB).
@@ -100,7 +102,7 @@ pub struct VolumeSpec {
 
 impl Default for VolumeSpec {
     fn default() -> Self {
-        Self { replica: 3, sets: 1, sharded: false, brick_size: None, options: Vec::new() }
+        Self { replica: 3, arbiter: false, sets: 1, sharded: false, brick_size: None, options: Vec::new() }
     }
 }
 
@@ -187,6 +189,9 @@ impl GlusterCluster {
         let mut create = vec!["volume", "create", name];
         if spec.replica > 1 {
             create.extend(["replica", &replica]);
+        }
+        if spec.arbiter {
+            create.extend(["arbiter", "1"]);
         }
         create.extend(locations.iter().map(String::as_str));
         create.push("force");

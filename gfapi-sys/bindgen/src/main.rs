@@ -35,6 +35,7 @@ const FUNCTIONS: &[&str] = &[
     "glfs_opendir",
     "glfs_readdir_r",
     "glfs_closedir",
+    "glfs_getxattr",
     // descriptors
     "glfs_open",
     "glfs_creat",

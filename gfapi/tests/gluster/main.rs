@@ -5,6 +5,7 @@
 mod durability;
 mod faults;
 mod fencing;
+mod frozen;
 mod io;
 mod names;
 

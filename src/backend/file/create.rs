@@ -65,14 +65,23 @@ impl Opening<'_> {
         if let Some(parent) = self.path.parent() {
             std::fs::create_dir_all(parent).map_err(self.failed("create its directory"))?;
         }
-        let file = options.create_new(true).mode(0o600).open(self.path).map_err(self.failed("create it"))?;
-        Ok((file, true))
+        let mut create = options.clone();
+        match create.create_new(true).mode(0o600).open(self.path) {
+            // Another node has at this moment.
+            Err(error) if self.how.clustered && error.kind() == io::ErrorKind::AlreadyExists => {
+                Ok((options.open(self.path).map_err(self.failed("open it"))?, false))
+            }
+            created => Ok((created.map_err(self.failed("create it"))?, true)),
+        }
     }
 
     fn prepare(&self, file: File, context: &BackendContext) -> Result<(Shared, Place), OpenError> {
         let kind = sys::kind(&file).map_err(self.failed("look at it"))?;
         let kind = kind.ok_or_else(|| OpenError::NotAFile { device: self.device.clone() })?;
-        self.lock(&file)?;
+        // A process that stands still would keep the lock from the nodes that are to replace it.
+        if !self.how.clustered {
+            self.lock(&file)?;
+        }
         let found = sys::size(&file).map_err(self.failed("find its size"))?;
         let plan = SizePlan::decide(&self.device, Some(found), self.how)?;
         self.carry_out(&file, kind, plan)?;

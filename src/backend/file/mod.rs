@@ -92,6 +92,11 @@ impl FileDevice {
         })
     }
 
+    /// What each change holds until it has ended.
+    pub(super) fn locks(&self) -> Arc<RangeLock> {
+        self.locks.clone()
+    }
+
     /// The range of a change, locked after those that overlap it; `None` for an empty one.
     async fn hold(&self, offset: u64, len: u64) -> Result<Option<(Range<u64>, RangeGuard)>, DeviceError> {
         if self.shared.capabilities.read_only {

@@ -6,6 +6,7 @@
 
 mod open;
 mod patience;
+mod probe;
 mod remote;
 mod transfer;
 mod volumes;
@@ -77,6 +78,8 @@ struct Abilities {
     /// The file is split into shards: FUA takes a flush, there is no allocation map, and it is not cut: GlusterFS 10 empties the last
     /// shard that is to stay where the new size is a multiple of the shards'.
     sharded: bool,
+    /// The bricks refuse what comes when another has taken the file, or they have forgotten who has it.
+    fenced: bool,
 }
 
 /// What discards and what zeroes.
@@ -134,17 +137,24 @@ impl<F: RemoteFile> Patient<F> {
 }
 
 impl<F: RemoteFile> Shared<F> {
+    fn classify(&self, error: &Error) -> DeviceError {
+        match error.kind() {
+            Kind::OwnershipLost if self.abilities.fenced => DeviceError::OwnershipLost,
+            _ => classify(error),
+        }
+    }
+
     fn size(&self) -> u64 {
         self.size.load(Ordering::Acquire)
     }
 
     async fn flush(&self, deadline: Instant) -> Result<(), DeviceError> {
         self.latch.check()?;
-        match patiently(deadline, || self.file.fdatasync()).await {
-            Ok(()) => Ok(()),
-            // Nothing was flushed and nothing lost: the next flush covers the same writes.
-            Err(error) if classify(&error) == DeviceError::Unreachable => Err(DeviceError::Unreachable),
-            Err(error) => {
+        let Err(error) = patiently(deadline, || self.file.fdatasync()).await else { return Ok(()) };
+        match self.classify(&error) {
+            // Nothing was flushed and nothing lost: the next flush covers the same writes, also through another opening.
+            error @ (DeviceError::Unreachable | DeviceError::OwnershipLost) => Err(error),
+            _ => {
                 tracing::error!(%error, "a flush failed; the unit refuses to go on until it is reopened");
                 Err(self.latch.set())
             }
@@ -164,7 +174,7 @@ impl<F: RemoteFile> Shared<F> {
                     }
                     self.write_zeros(piece, deadline).await?;
                 }
-                Err(error) => return Err(classify(&error)),
+                Err(error) => return Err(self.classify(&error)),
             }
         }
         Ok(())
@@ -185,12 +195,12 @@ impl<F: RemoteFile> Shared<F> {
 
     /// From the size that it had to another.
     async fn resize(&self, from: u64, to: u64, deadline: Instant) -> Result<(), DeviceError> {
-        let found = patiently(deadline, || self.file.size()).await.map_err(|error| classify(&error))?;
+        let found = patiently(deadline, || self.file.size()).await.map_err(|error| self.classify(&error))?;
         if found > to.max(from) {
             tracing::error!(found, wanted = to, "others have made a file longer; it is left alone");
             return Err(DeviceError::OutOfRange);
         }
-        patiently(deadline, || self.file.truncate(to)).await.map_err(|error| classify(&error))?;
+        patiently(deadline, || self.file.truncate(to)).await.map_err(|error| self.classify(&error))?;
         self.size.store(to, Ordering::Release);
         Ok(())
     }
@@ -291,7 +301,10 @@ impl<F: RemoteFile> BlockDevice for Patient<F> {
         }
         let deadline = Instant::now() + self.deadline;
         by(deadline, async {
-            self.shared.allocation_map(range, max, deadline).await.map_err(|error| classify(&error))
+            self.shared
+                .allocation_map(range, max, deadline)
+                .await
+                .map_err(|error| self.shared.classify(&error))
         })
         .await
     }
@@ -320,6 +333,13 @@ impl<F: RemoteFile> BlockDevice for Patient<F> {
             result
         };
         by(deadline, Settle::new(resize)).await
+    }
+}
+
+impl GlusterDevice {
+    /// What each change holds until it has ended.
+    pub(super) fn locks(&self) -> Arc<RangeLock> {
+        self.inner.locks.clone()
     }
 }
 
@@ -361,8 +381,8 @@ impl BlockDevice for GlusterDevice {
         let changes = self.inner.locks.changes();
         let room = self.volume.room().await?;
         let ask = async {
-            let stat = self.inner.shared.file.stat().await;
-            stat.map(|stat| stat.allocated).map_err(|error| classify(&error))
+            let shared = &self.inner.shared;
+            shared.file.stat().await.map(|stat| stat.allocated).map_err(|error| shared.classify(&error))
         };
         Ok(Some(room.beside(self.taken.get(changes, ask).await?)))
     }
@@ -374,6 +394,8 @@ impl BlockDevice for GlusterDevice {
 
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod owned_tests;
 #[cfg(test)]
 mod real_tests;
 #[cfg(test)]

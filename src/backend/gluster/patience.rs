@@ -12,14 +12,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What each kind of error means to a unit. `NotConnected` is here for the time when patience has run out.
+/// What each kind of error means to a unit whose file nobody fences. `NotConnected` is here for the time when patience has run out.
 pub(super) fn classify(error: &Error) -> DeviceError {
     match error.kind() {
         Kind::NotConnected => DeviceError::Unreachable,
-        Kind::OwnershipLost => DeviceError::OwnershipLost,
         Kind::NoSpace => DeviceError::NoSpace,
         Kind::ReadOnly => DeviceError::ReadOnly,
-        Kind::Gone => DeviceError::Gone,
+        // What is refused for want of a lock takes an administrator: somebody has fenced a file that is not ours to fence.
+        Kind::Gone | Kind::OwnershipLost => DeviceError::Gone,
         Kind::OutOfMemory => DeviceError::Busy,
         Kind::Unsupported => DeviceError::Unsupported,
         Kind::Io | Kind::Invalid | Kind::Other => DeviceError::Medium,

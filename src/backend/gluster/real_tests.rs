@@ -5,7 +5,7 @@ use crate::backend::{Backend, BackendContext, Device, OpenError, OpenOptions, Pl
 use crate::config::DeviceSpec;
 use glint_testkit::gluster::{GlusterCluster, GlusterVolume as TestVolume, VolumeSpec};
 
-fn volume(spec: &VolumeSpec) -> TestVolume {
+pub(super) fn volume(spec: &VolumeSpec) -> TestVolume {
     GlusterCluster::start().unwrap().create_volume("blocks", spec).unwrap()
 }
 
@@ -13,11 +13,11 @@ fn context() -> BackendContext {
     BackendContext::new(Duration::from_secs(5), crate::config::FileIo::Threads).unwrap()
 }
 
-fn spec(volume: &TestVolume, path: &str) -> DeviceSpec {
+pub(super) fn spec(volume: &TestVolume, path: &str) -> DeviceSpec {
     volume.uri(path).parse().unwrap()
 }
 
-fn sized(size: u64) -> OpenOptions {
+pub(super) fn sized(size: u64) -> OpenOptions {
     OpenOptions { size: Some(size), ..OpenOptions::default() }
 }
 

@@ -11,7 +11,7 @@ const MIB: usize = 1 << 20;
 const DEADLINE: Duration = Duration::from_secs(12);
 
 fn abilities() -> Abilities {
-    Abilities { read_only: false, discard: true, sharded: false }
+    Abilities { read_only: false, discard: true, sharded: false, fenced: false }
 }
 
 fn device_with(size: usize, abilities: Abilities) -> Patient<FakeFile> {
@@ -43,6 +43,7 @@ mod large_sectors {
             read_only: how.read_only,
             discard: false,
             sharded: true,
+            fenced: false,
         });
         let mut script = device.shared.file.script();
         (script.sector, script.lacks_holes) = (4096, true);
@@ -218,9 +219,8 @@ async fn errors_are_classified() {
         (Errno::ROFS, DeviceError::ReadOnly),
         (Errno::NOENT, DeviceError::Gone),
         (Errno::STALE, DeviceError::Gone),
-        (Errno::BUSY, DeviceError::OwnershipLost),
-        (Errno::AGAIN, DeviceError::OwnershipLost),
-        (Errno::BADFD, DeviceError::OwnershipLost),
+        (Errno::BUSY, DeviceError::Gone),
+        (Errno::BADFD, DeviceError::Gone),
         (Errno::NOMEM, DeviceError::Busy),
         (Errno::PERM, DeviceError::Medium),
         (Errno::INVAL, DeviceError::Medium),
@@ -229,6 +229,20 @@ async fn errors_are_classified() {
         let device = fated(&[Fate::Fails(errno); 2]);
         assert_eq!(device.write(0, &payload(1, 4096), false).await, Err(error), "{errno}");
         assert_eq!(device.read(0, 4096).await, Err(error), "{errno}");
+    }
+}
+
+#[tokio::test]
+async fn a_fenced_file_that_is_refused_has_another_owner() {
+    for errno in [Errno::BUSY, Errno::AGAIN, Errno::BADF, Errno::BADFD] {
+        let device = device_with(8 * MIB, Abilities { fenced: true, ..abilities() });
+        device.shared.file.script().fates.extend([Fate::Fails(errno); 4]);
+        let lost = Err(DeviceError::OwnershipLost);
+        assert_eq!(device.write(0, &payload(1, 4096), false).await, lost, "{errno}");
+        assert_eq!(device.read(0, 4096).await.map(drop), lost, "{errno}");
+        assert_eq!(device.flush().await, lost, "{errno}");
+        assert_eq!(device.discard(0, 4096).await, lost, "{errno}");
+        assert_eq!(device.flush().await, Ok(()), "{errno}: no flush has failed for good");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads and writes: split into what libgfapi handles well, and widened where bricks refuse small units.
 
 use super::super::range::{chunks, widen, zeros};
-use super::patience::{classify, patiently};
+use super::patience::patiently;
 use super::remote::RemoteFile;
 use super::{PHYSICAL_BLOCK, Shared};
 use bytes::{Bytes, BytesMut};
@@ -55,13 +55,13 @@ impl<F: RemoteFile> Shared<F> {
             Err(error) if self.learn_unit(&error, &range) => self.read_widened(&range, deadline).await,
             found => found,
         };
-        let bytes = found.map_err(|error| classify(&error))?;
+        let bytes = found.map_err(|error| self.classify(&error))?;
         if bytes.len() == length(&range) {
             return Ok(bytes);
         }
         // Short inside the file: this client's idea of the size may be old, and asking for it makes it new.
-        let size = patiently(deadline, || self.file.size()).await.map_err(|error| classify(&error))?;
-        let bytes = self.read_widened(&range, deadline).await.map_err(|error| classify(&error))?;
+        let size = patiently(deadline, || self.file.size()).await.map_err(|error| self.classify(&error))?;
+        let bytes = self.read_widened(&range, deadline).await.map_err(|error| self.classify(&error))?;
         if bytes.len() == length(&range) {
             return Ok(bytes);
         }
@@ -112,7 +112,7 @@ impl<F: RemoteFile> Shared<F> {
             match self.write_all(range.start, data, dsync, deadline).await {
                 Ok(()) => return Ok(()),
                 Err(error) if self.learn_unit(&error, &range) => {}
-                Err(error) => return Err(classify(&error)),
+                Err(error) => return Err(self.classify(&error)),
             }
         }
         let wide = widen(&range, self.unit());
@@ -125,7 +125,7 @@ impl<F: RemoteFile> Shared<F> {
         let mut merged = Payload::from(around.slice(..before));
         merged.append(data.clone());
         merged.push(around.slice(after..));
-        self.write_all(wide.start, &merged, dsync, deadline).await.map_err(|error| classify(&error))
+        self.write_all(wide.start, &merged, dsync, deadline).await.map_err(|error| self.classify(&error))
     }
 
     async fn write_all(

@@ -3,10 +3,12 @@
 use super::super::open::OpenError;
 use super::super::space::{Room, StoreRoom};
 use super::patience::classify;
+use super::probe::Probes;
 use crate::config::GlusterVolume;
 use glint_gfapi::{Error, Host, Kind, Volume, VolumeConfig};
 use glint_target_core::device::DeviceError;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -37,27 +39,51 @@ impl Connected {
 #[derive(Debug, Default)]
 pub(in super::super) struct Volumes {
     slots: Mutex<HashMap<GlusterVolume, Arc<tokio::sync::Mutex<Weak<Connected>>>>>,
-    claimed: Arc<Mutex<HashSet<u64>>>,
+    claimed: Claimed,
+    pub(super) fencing: Probes,
+}
+
+/// By inode, how many have the file, and whether the bricks order them.
+type Claimed = Arc<Mutex<HashMap<u64, (usize, Order)>>>;
+
+/// What keeps the writes of two devices on one file apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// There are no two.
+    Alone,
+    /// The bricks refuse those of the former when the next has fenced it: what the former still has under way keeps nobody out.
+    Fenced,
 }
 
 /// A file is one device's while this lives: as long as any write to it may still land. Range locks order writes within a device only.
 #[derive(Debug)]
 pub(super) struct Claim {
     inode: u64,
-    claimed: Arc<Mutex<HashSet<u64>>>,
+    claimed: Claimed,
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.inode);
+        let mut claimed = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut entry) = claimed.entry(self.inode) {
+            entry.get_mut().0 -= 1;
+            if entry.get().0 == 0 {
+                entry.remove();
+            }
+        }
     }
 }
 
 impl Volumes {
-    /// Takes a file, whatever path and servers led to it; None when a device has it.
-    pub(super) fn claim(&self, inode: u64) -> Option<Claim> {
-        let new = self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(inode);
-        new.then(|| Claim { inode, claimed: Arc::clone(&self.claimed) })
+    /// Takes a file, whatever path and servers led to it; None when a device has it and nothing would keep the two apart.
+    pub(super) fn claim(&self, inode: u64, order: Order) -> Option<Claim> {
+        let mut claimed = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (holders, held) = claimed.entry(inode).or_insert((0, order));
+        if *holders > 0 && (order, *held) != (Order::Fenced, Order::Fenced) {
+            return None;
+        }
+        *holders += 1;
+        Some(Claim { inode, claimed: Arc::clone(&self.claimed) })
     }
 
     /// The client of the volume, connected now if no file of it is open.
