@@ -12,7 +12,7 @@ use crate::server::catalog::{Access, PortalGroup, ServedTarget, Snapshot};
 use crate::server::{ListenError, Listeners, Node, Workers};
 use crate::telemetry::metrics::Metrics;
 use futures_util::future::join_all;
-use glint_target_core::device::BlockDevice;
+use glint_target_core::device::{BlockDevice, DeviceError};
 use glint_target_core::login::catalog::{Redirect, Whereabouts};
 use glint_target_core::lun::copy::CopyManager;
 use glint_target_core::lun::unit::LogicalUnit;
@@ -322,9 +322,13 @@ impl Control {
                 for (lun, unit) in units.iter() {
                     unit.background().close();
                     unit.background().ended().await;
-                    if let Err(error) = unit.device().flush().await {
-                        tracing::error!(target = %name, lun, %error, "flush failed");
-                        failed += 1;
+                    match unit.device().flush().await {
+                        // Another node owns it, who has all that was written here.
+                        Ok(()) | Err(DeviceError::OwnershipLost) => {}
+                        Err(error) => {
+                            tracing::error!(target = %name, lun, %error, "flush failed");
+                            failed += 1;
+                        }
                     }
                 }
                 failed

@@ -2,7 +2,7 @@
 
 use super::space::SpaceWatcher;
 use super::volumes::{VolumeError, Watchers};
-use crate::backend::{self, BackendContext, Device, OpenOptions, Switch};
+use crate::backend::{self, BackendContext, Device, LockOwner, OpenOptions, Switch};
 use crate::cluster::{Cluster, Groups, SharedTarget, SharedUnit, VolumeParts};
 use crate::config::{DeviceSpec, LunConfig, TargetConfig, shared_name};
 use futures_util::FutureExt;
@@ -55,10 +55,10 @@ impl OpenShared {
             max_transfer,
         };
         let name: Arc<str> = shared_name(target, lun).into();
-        let options = OpenOptions { shared: true, ..OpenOptions::from(lun) };
+        let options = OpenOptions { clustered: true, ..OpenOptions::from(lun) };
         let device = backend::open(&lun.device, &options, context).await?;
         let size = device.geometry().size;
-        let fencing = backend::fencing(&lun.device, context).await;
+        let fencing = backend::fencing(&lun.device, context).await?;
         let fences = match &fencing {
             backend::Fencing::Yes => true,
             backend::Fencing::No(reason) => {
@@ -119,7 +119,11 @@ impl OpenShared {
         let Self { device, options, context, fences, .. } = self;
         let open = move |owner: String| {
             let (device, options, context) = (device.clone(), options.clone(), context.clone());
-            async move { backend::open_owned(&device, &options, &context, fences.then_some(owner)).await }.boxed()
+            async move {
+                let owner = LockOwner::new(owner).filter(|_| fences);
+                backend::open_owned(&device, &options, &context, owner.as_ref()).await
+            }
+            .boxed()
         };
         VolumeParts {
             unit,

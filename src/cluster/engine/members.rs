@@ -24,6 +24,14 @@ pub struct Member {
     link: Option<CancellationToken>,
 }
 
+impl Member {
+    /// Whether a connection to it is one to the node of that record.
+    fn is_where(&self, record: &NodeRecord) -> bool {
+        let of = |record: &NodeRecord| (record.boot, record.internal.clone(), record.certificate.clone());
+        of(&self.record) == of(record)
+    }
+}
+
 impl Engine {
     /// The records have changed.
     pub(super) fn take_members(&mut self, now: Instant) {
@@ -46,14 +54,15 @@ impl Engine {
                 certificates.insert(incarnation.clone(), certificate);
             }
             present.insert(node.clone());
-            let is_same = self.members.get(&node).is_some_and(|known| known.record == record);
-            if !is_same {
-                if let Some(old) = self.members.remove(&node) {
-                    old.link.iter().for_each(CancellationToken::cancel);
-                }
-                tracing::info!(%node, boot = %record.boot, internal = record.internal, group = record.group, "a node of the store");
-                self.members.insert(node, Member { record, incarnation, link: None });
+            if let Some(known) = self.members.get_mut(&node).filter(|known| known.is_where(&record)) {
+                known.record = record;
+                continue;
             }
+            if let Some(old) = self.members.remove(&node) {
+                old.link.iter().for_each(CancellationToken::cancel);
+            }
+            tracing::info!(%node, boot = %record.boot, internal = record.internal, group = record.group, "a node of the store");
+            self.members.insert(node, Member { record, incarnation, link: None });
         }
         for (node, gone) in self.members.extract_if(.., |node, _| !present.contains(node)) {
             tracing::info!(%node, "a node has left the store");
