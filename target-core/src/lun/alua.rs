@@ -1,8 +1,11 @@
-//! Asymmetric access (SPC-5 5.18): the state of the target port group through which this node serves a unit.
+//! Asymmetric access (SPC-5 5.18): the state of the target port group through which this node serves a unit, and of those of other nodes.
 
+use crate::scsi::sense::Sense;
+use std::fmt::Debug;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// TARGET PORT GROUP of all ports of this target.
+/// TARGET PORT GROUP of all ports of a target that one node serves.
 pub const TARGET_PORT_GROUP: u16 = 1;
 
 /// ASYMMETRIC ACCESS STATE (SPC-5 table 311).
@@ -27,6 +30,37 @@ pub enum Change {
     Explicit = 1,
     /// The node by itself.
     Implicit = 2,
+}
+
+/// A target port group as initiators are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortGroup {
+    /// TARGET PORT GROUP.
+    pub number: u16,
+    /// Its state.
+    pub state: AccessState,
+    /// PREF: where the unit is to be when all is well.
+    pub is_preferred: bool,
+    /// RELATIVE TARGET PORT IDENTIFIERs of its ports.
+    pub ports: Vec<u16>,
+}
+
+/// The target port groups of a unit that several nodes serve.
+pub trait PortGroups: Debug + Send + Sync {
+    /// All of them, in ascending order of their numbers.
+    fn groups(&self) -> Arc<[PortGroup]>;
+
+    /// That of this node's ports.
+    fn own(&self) -> u16;
+
+    /// What has changed the states last.
+    fn change(&self) -> Change;
+
+    /// Begins to make a group active/optimized; what becomes of it is told by a unit attention.
+    ///
+    /// # Errors
+    /// The sense of a group that can't be: it is out of reach.
+    fn optimize(&self, group: u16) -> Result<(), Sense>;
 }
 
 /// An access state that can be changed while commands run.

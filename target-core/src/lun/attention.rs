@@ -38,10 +38,10 @@ impl Attentions {
     }
 
     /// Begins to keep conditions for a nexus, the first of which is that the unit was powered on.
-    pub fn admit(&self, nexus: NexusId) {
+    pub fn admit(&self, nexus: NexusId, condition: Asc) {
         let mut nexuses = self.lock();
         let queue = nexuses.entry(nexus).or_default();
-        self.insert(queue, asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED);
+        self.insert(queue, condition);
     }
 
     /// Forgets a nexus.

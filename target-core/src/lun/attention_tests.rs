@@ -10,7 +10,7 @@ fn drain(attentions: &Attentions, nexus: NexusId) -> Vec<Asc> {
 fn fresh() -> Attentions {
     let attentions = Attentions::default();
     for nexus in [NEXUS, OTHER] {
-        attentions.admit(nexus);
+        attentions.admit(nexus, asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED);
         assert_eq!(drain(&attentions, nexus), [asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED]);
     }
     attentions

@@ -1,5 +1,6 @@
 //! The target device: which units there are, which nexuses, and how a command finds its unit.
 
+use super::alua::TARGET_PORT_GROUP;
 use super::copy::CopyManager;
 use super::notice::{Listener, Notices};
 use super::throttle::{Limits, Meter, Throttle, Throttling};
@@ -9,6 +10,8 @@ use crate::scsi::command::{
     Command, DeviceServer, Nexus, NexusId, Outcome, TaskManagement, TaskManagementOutcome,
 };
 use crate::scsi::lun_address::{LunAddress, LunKind};
+use crate::scsi::row::Site;
+use crate::scsi::sense::Asc;
 use crate::scsi::table::Table;
 use crate::scsi::{asc, dispatch, no_unit};
 use arc_swap::ArcSwap;
@@ -90,6 +93,31 @@ impl<D: BlockDevice> TargetDevice<D> {
         replaced.inspect(|unit| self.copies.unit_removed(&self.name, unit))
     }
 
+    /// Puts a unit in place of one that is the same to initiators: this node takes a volume over, or has let go of it. Every nexus is told of the
+    /// condition, and of nothing else. Tasks of the one before come to their end there; see [`LogicalUnit::settled`].
+    pub fn replace_unit(
+        &self,
+        number: u16,
+        unit: Arc<LogicalUnit<D>>,
+        condition: Asc,
+    ) -> Option<Arc<LogicalUnit<D>>> {
+        let nexuses = self.lock();
+        let mut after = Inventory::clone(&self.units());
+        let at = after.binary_search_by_key(&number, |(own, _)| *own).ok()?;
+        nexuses.values().for_each(|nexus| unit.admit_with(nexus, condition));
+        self.copies.unit_added(&self.name, &unit);
+        let old = after.get_mut(at).map(|place| std::mem::replace(&mut place.1, unit))?;
+        self.units.store(Arc::new(after));
+        self.copies.unit_removed(&self.name, &old);
+        self.notices.announce(LunAddress::from_number(number), condition);
+        Some(old)
+    }
+
+    /// Where a command is executed that comes to a unit which several nodes serve.
+    pub fn site(cdb: &[u8]) -> Site {
+        Table::<D>::site(cdb)
+    }
+
     /// Takes a unit away and tells every nexus. Tasks that run on it come to their end; see [`LogicalUnit::settled`].
     pub fn remove_unit(&self, number: u16) -> Option<Arc<LogicalUnit<D>>> {
         let _nexuses = self.lock();
@@ -169,8 +197,12 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
         {
             return dispatch::run(self, &unit, nexus, &command).await;
         }
-        let numbers: Vec<u16> = self.units.load().iter().map(|(number, _)| *number).collect();
-        Outcome::Done(no_unit::answer::<D>(&command, &no_unit::Place { kind, nexus, units: &numbers }))
+        let units = self.units.load();
+        let numbers: Vec<u16> = units.iter().map(|(number, _)| *number).collect();
+        // All units of a target are served by the same nodes.
+        let group = units.first().map_or(TARGET_PORT_GROUP, |(_, unit)| unit.own_port_group());
+        let place = no_unit::Place { kind, nexus, group, units: &numbers };
+        Outcome::Done(no_unit::answer::<D>(&command, &place))
     }
 
     async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {

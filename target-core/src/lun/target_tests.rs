@@ -1,7 +1,7 @@
 use super::*;
 use crate::scsi::lun_address::LunAddress;
 use crate::scsi::sense::{Asc, SenseKey, Status};
-use crate::testing::{Bench, RamDevice, config, finish, nexus, sense_of};
+use crate::testing::{Bench, RamDevice, RamMemory, config, finish, nexus, sense_of};
 
 const TUR: [u8; 6] = [0; 6];
 const REPORT_LUNS: [u8; 12] = [0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0];
@@ -165,4 +165,38 @@ fn growth_is_told_to_every_nexus() {
         let capacity = bench.run_as(nexus, &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[]);
         assert_eq!(capacity.data_in.to_bytes()[..4], [0, 0, 0x0f, 0xff]);
     }
+}
+
+/// This node takes a volume over: its reservations are what the owner before it has kept, for the nexuses that are there already.
+#[test]
+fn a_unit_that_takes_the_place_of_another_is_the_same_to_its_nexuses() {
+    let memory = Arc::new(RamMemory::default());
+    let before = Bench::remembering(config(512), RamDevice::new(1 << 20), memory.clone());
+    let other = nexus(2);
+    before.login(&other);
+    // REGISTER with APTPL, RESERVE for write exclusive.
+    let mut list = [0; 24];
+    list[15] = 7;
+    list[20] = 1;
+    before.good(&[0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0], &list);
+    list = [0; 24];
+    list[7] = 7;
+    before.good(&[0x5f, 1, 1, 0, 0, 0, 0, 0, 24, 0], &list);
+
+    let unit = LogicalUnit::new(config(512), RamDevice::new(1 << 20)).with_memory(memory);
+    let unit = Arc::new(unit);
+    finish(unit.recall()).unwrap();
+    let after = Bench::new();
+    after.login(&other);
+    let old = after.target.replace_unit(0, unit, asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
+    assert!(old.is_some_and(|old| Arc::ptr_eq(&old, &after.unit)));
+    let told = |nexus| sense_of(&after.run_as(nexus, &[0; 6], &[]));
+    for nexus in [&after.nexus, &other] {
+        assert_eq!(told(nexus), attention(asc::ASYMMETRIC_ACCESS_STATE_CHANGED));
+        assert_eq!(told(nexus), None, "and nothing else");
+    }
+    let write = [0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+    assert_eq!(after.run_as(&after.nexus, &write, &[1; 512]).status, Status::Good);
+    assert_eq!(after.run_as(&other, &write, &[1; 512]).status, Status::ReservationConflict);
+    assert!(after.target.replace_unit(1, self::unit(), asc::ASYMMETRIC_ACCESS_STATE_CHANGED).is_none());
 }

@@ -1,6 +1,6 @@
 //! A logical unit: a block device with an identity and all the state that SCSI keeps about it.
 
-use super::alua::{AccessCell, AccessState, Change};
+use super::alua::{AccessCell, AccessState, Change, PortGroups, TARGET_PORT_GROUP};
 use super::attention::Attentions;
 use super::background::{Background, Spawner};
 use super::buffers::Buffers;
@@ -25,6 +25,7 @@ use crate::scsi::asc;
 use crate::scsi::command::{Nexus, NexusId};
 use crate::scsi::mode_values::ModeCell;
 use crate::scsi::overhaul;
+use crate::scsi::sense::Asc;
 use std::sync::Arc;
 
 /// What a unit is made with.
@@ -60,6 +61,7 @@ pub struct LogicalUnit<D> {
     self_tests: SelfTests,
     statistics: Statistics,
     access: AccessCell,
+    port_groups: Option<Arc<dyn PortGroups>>,
     medium: Medium,
     memory: Option<Arc<dyn UnitMemory>>,
     background: Background,
@@ -88,6 +90,7 @@ impl<D: BlockDevice> LogicalUnit<D> {
             self_tests: SelfTests::default(),
             statistics: Statistics::default(),
             access: AccessCell::default(),
+            port_groups: None,
             medium: Medium::default(),
             memory: None,
             background: Background::default(),
@@ -109,6 +112,26 @@ impl<D: BlockDevice> LogicalUnit<D> {
     /// The same unit with somebody who runs its work in the background.
     pub fn with_spawner(self, spawner: Arc<dyn Spawner>) -> Self {
         Self { background: Background::new(spawner), ..self }
+    }
+
+    /// The same unit as one that several nodes serve.
+    pub fn with_port_groups(self, groups: Arc<dyn PortGroups>) -> Self {
+        Self { port_groups: Some(groups), ..self }
+    }
+
+    /// The target port groups, where several nodes serve it.
+    pub fn port_groups(&self) -> Option<&Arc<dyn PortGroups>> {
+        self.port_groups.as_ref()
+    }
+
+    /// TARGET PORT GROUP of this node's ports.
+    pub fn own_port_group(&self) -> u16 {
+        self.port_groups.as_ref().map_or(TARGET_PORT_GROUP, |groups| groups.own())
+    }
+
+    /// The states of the target port groups have changed: tells every nexus (SPC-5 5.18.2.9).
+    pub fn access_changed(&self) {
+        self.attentions.raise(asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
     }
 
     /// Work that goes on after its command has ended.
@@ -152,7 +175,12 @@ impl<D: BlockDevice> LogicalUnit<D> {
 
     /// A nexus came into being.
     pub fn admit(&self, nexus: &Nexus) {
-        self.attentions.admit(nexus.id);
+        self.admit_with(nexus, asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED);
+    }
+
+    /// A nexus is there, and hears of that condition first.
+    pub fn admit_with(&self, nexus: &Nexus, condition: Asc) {
+        self.attentions.admit(nexus.id, condition);
         self.reservations.admit(nexus);
         if self.space.is_low() {
             self.attentions.raise_for(nexus.id, asc::THIN_PROVISIONING_SOFT_THRESHOLD_REACHED);

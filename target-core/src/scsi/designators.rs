@@ -4,7 +4,6 @@ use super::command::Nexus;
 use super::inquiry::push_text;
 use super::request::Request;
 use crate::device::BlockDevice;
-use crate::lun::alua::TARGET_PORT_GROUP;
 use crate::lun::identity::Identity;
 use crate::lun::unit::LogicalUnit;
 
@@ -36,15 +35,15 @@ pub fn device_identification<D: BlockDevice>(request: &Request<'_, D>) -> Vec<u8
     let naa = identity.naa().iter().map(|byte| format!("{byte:02X}")).collect::<String>();
     push(&mut body, UTF_8, UNIT | SCSI_NAME, &name(&format!("naa.{naa}")));
 
-    body.extend(port_and_target(request.nexus));
+    body.extend(port_and_target(request.nexus, request.unit.own_port_group()));
     body
 }
 
-/// What is told of the port and the target through which a nexus came, be it to a unit or to a well-known one.
-pub fn port_and_target(nexus: &Nexus) -> Vec<u8> {
+/// What is told of the port and the target through which a nexus came, be it to a unit or to a well-known one, and of the port's group.
+pub fn port_and_target(nexus: &Nexus, group: u16) -> Vec<u8> {
     let mut body = Vec::with_capacity(128);
     push(&mut body, ISCSI | BINARY, PORT | RELATIVE_TARGET_PORT, &low_half(nexus.relative_port));
-    push(&mut body, ISCSI | BINARY, PORT | PORT_GROUP, &low_half(TARGET_PORT_GROUP));
+    push(&mut body, ISCSI | BINARY, PORT | PORT_GROUP, &low_half(group));
     push(&mut body, ISCSI | UTF_8, PORT | SCSI_NAME, &port_name(&nexus.target_name, nexus.portal_group_tag));
     push(&mut body, ISCSI | UTF_8, TARGET | SCSI_NAME, &name(&nexus.target_name));
     body

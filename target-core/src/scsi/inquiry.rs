@@ -1,8 +1,8 @@
 //! INQUIRY (SPC-5 6.6). Its vital product data pages are in [`super::vpd`].
 
-use super::command::Nexus;
 use super::fields::Fields;
 use super::lun_address::LunKind;
+use super::no_unit::Place;
 use super::request::{Reply, Request};
 use super::sense::{Fault, Sense};
 use super::{designators, vpd};
@@ -46,17 +46,18 @@ pub fn inquiry<D: BlockDevice>(request: &Request<'_, D>) -> Result<Reply, Fault>
 
 /// The answer of a place without ordinary unit. Of the pages it has the list, and where there is a well-known unit the names of what is around
 /// it: it has none of its own.
-pub fn without_unit(cdb: Fields<'_>, kind: LunKind, nexus: &Nexus) -> Result<Vec<u8>, Sense> {
-    let device_type = match kind {
+pub fn without_unit(cdb: Fields<'_>, place: &Place<'_>) -> Result<Vec<u8>, Sense> {
+    let device_type = match place.kind {
         LunKind::ReportLuns => WELL_KNOWN,
         LunKind::Unit(_) | LunKind::Unknown => NO_UNIT,
     };
-    match (cdb.bit(1, 0), cdb.u8(2), kind) {
+    match (cdb.bit(1, 0), cdb.u8(2), place.kind) {
         (false, 0, _) => Ok(standard(device_type, false, None)),
         (true, 0, LunKind::ReportLuns) => Ok(vpd::framed(device_type, 0, vec![0, DEVICE_IDENTIFICATION])),
         (true, 0, _) => Ok(vpd::framed(device_type, 0, vec![0])),
         (true, DEVICE_IDENTIFICATION, LunKind::ReportLuns) => {
-            Ok(vpd::framed(device_type, DEVICE_IDENTIFICATION, designators::port_and_target(nexus)))
+            let body = designators::port_and_target(place.nexus, place.group);
+            Ok(vpd::framed(device_type, DEVICE_IDENTIFICATION, body))
         }
         _ => Err(Sense::invalid_field_in_cdb(2, 7)),
     }

@@ -23,6 +23,8 @@ pub struct Place<'a> {
     pub kind: LunKind,
     /// Who asks.
     pub nexus: &'a Nexus,
+    /// TARGET PORT GROUP of the port through which it came.
+    pub group: u16,
     /// The numbers of the units that there are.
     pub units: &'a [u16],
 }
@@ -41,7 +43,7 @@ const COMMANDS: &[Own] = &[
     Own {
         opcode: 0x12,
         anywhere: true,
-        answer: |cdb, place| inquiry::without_unit(cdb, place.kind, place.nexus),
+        answer: |cdb, place| inquiry::without_unit(cdb, place),
     },
     Own { opcode: 0xa0, anywhere: true, answer: luns },
 ];

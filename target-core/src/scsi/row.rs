@@ -36,6 +36,8 @@ pub struct Row<D: BlockDevice> {
     pub claim: ClaimKind,
     /// How the limits of a unit count it.
     pub toll: Toll,
+    /// Where it is executed, where several nodes serve the unit.
+    pub site: Site,
     /// How a reservation of another nexus concerns it.
     pub reservation: ReservationClass,
     /// In which access states it may run.
@@ -186,6 +188,22 @@ pub enum ClaimKind {
     Listed,
     /// All of them, for itself.
     Everything,
+}
+
+/// Where a command for a unit that several nodes serve is executed. One of them owns the unit; the others hand on to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// Where it came in: what it tells is the same everywhere, or is of the port that it came to.
+    Anywhere,
+    /// At the owner; where nobody owns the unit, where it came in. It asks whether the unit is there, as path checkers do all the time, and so never
+    /// has anybody take it over.
+    Probe,
+    /// At the owner; has somebody take the unit over where it has none. Also what only asks: of mode parameters, reservations and the capacity a node
+    /// that does not own the unit knows nothing for sure.
+    Owner {
+        /// It may be executed twice without harm.
+        is_repeatable: bool,
+    },
 }
 
 /// How the limits of a unit count a command (`lun::throttle`): as one operation and with the bytes that it carries.

@@ -11,7 +11,7 @@ mod transfer;
 use super::extent::Layout;
 use super::fields::Fields;
 use super::row::{
-    AccessClass, AttentionRule, ClaimKind, Data, Handler, Needs, ReservationClass, Row, ServiceAction,
+    AccessClass, AttentionRule, ClaimKind, Data, Handler, Needs, ReservationClass, Row, ServiceAction, Site,
     Timeouts, Toll,
 };
 use super::sense::Sense;
@@ -45,6 +45,8 @@ impl<D: BlockDevice> Table<D> {
         layout: Layout::None,
         claim: ClaimKind::None,
         toll: Toll::Free,
+        // The safe one: the rows of what may be executed elsewhere, or twice, say so.
+        site: Site::Owner { is_repeatable: false },
         reservation: ReservationClass::Tolerant,
         access: AccessClass::Standby,
         attention: AttentionRule::Report,
@@ -58,6 +60,7 @@ impl<D: BlockDevice> Table<D> {
         data: Data::InWhole,
         claim: ClaimKind::Shared,
         toll: Toll::Read,
+        site: Site::Owner { is_repeatable: true },
         reservation: ReservationClass::Read,
         access: AccessClass::Active,
         needs: Needs::READ,
@@ -101,6 +104,16 @@ impl<D: BlockDevice> Table<D> {
 
     /// How limits count a CDB; nonsense is free.
     pub fn toll(cdb: &[u8]) -> Toll {
+        Self::any(cdb).map_or(Toll::Free, |row| row.toll)
+    }
+
+    /// Where a CDB is executed; nonsense is refused anywhere.
+    pub fn site(cdb: &[u8]) -> Site {
+        Self::any(cdb).map_or(Site::Anywhere, |row| row.site)
+    }
+
+    /// The row of a CDB, whatever a unit supports.
+    fn any(cdb: &[u8]) -> Option<&'static Row<D>> {
         let cdb = Fields(cdb);
         let (family, first) = Self::INDEX[usize::from(cdb.u8(0))];
         let family = Self::FAMILIES.get(usize::from(family)).copied().unwrap_or(&[]);
@@ -109,7 +122,6 @@ impl<D: BlockDevice> Table<D> {
         rows.iter()
             .take_while(|row| row.opcode == cdb.u8(0))
             .find(|row| row.service_action.is_none_or(|own| own == service_action))
-            .map_or(Toll::Free, |row| row.toll)
     }
 
     /// The row of a CDB.

@@ -229,3 +229,25 @@ fn what_limits_count() {
         assert_eq!(row.toll, Toll::Free, "{}", row.name);
     }
 }
+
+/// A new command has to decide: whoever adds one reads this.
+#[test]
+fn where_commands_of_shared_units_are_executed() {
+    let names = |site: Site| -> Vec<_> { Rows::rows().filter(|row| row.site == site).map(|row| row.name).collect() };
+    assert_eq!(
+        names(Site::Anywhere),
+        [
+            "INQUIRY",
+            "REPORT LUNS",
+            "REPORT TARGET PORT GROUPS",
+            "REPORT SUPPORTED OPERATION CODES",
+            "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
+        ]
+    );
+    assert_eq!(names(Site::Probe), ["TEST UNIT READY", "REQUEST SENSE"]);
+    for row in Rows::rows().filter(|row| row.site == Site::Owner { is_repeatable: true }) {
+        assert!(!row.needs.writable && !matches!(row.data, Data::Out(_) | Data::OutBlocks(_)), "{}", row.name);
+    }
+    assert_eq!(Rows::site(&[0xff]), Site::Anywhere, "nonsense is refused where it comes in");
+    assert_eq!(Rows::site(&[]), Site::Probe, "TEST UNIT READY, as any other look at it");
+}

@@ -4,7 +4,7 @@ use super::Table;
 use crate::device::BlockDevice;
 use crate::scsi::copy::{abort, extended_copy, populate_token, results, write_using_token};
 use crate::scsi::row::{
-    AccessClass, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts, Toll,
+    AccessClass, Data, Handler, LengthField, Needs, ReservationClass, Row, Site, Timeouts, Toll,
 };
 
 /// PARAMETER LIST LENGTH alone.
@@ -110,6 +110,7 @@ impl<D: BlockDevice> Table<D> {
         opcode: 0x84,
         usage: RECEIVE_1,
         data: Data::In(LengthField::U32(10)),
+        site: Site::Owner { is_repeatable: true },
         reservation: ReservationClass::Write,
         ..Self::ANSWER
     };

@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::device::BlockDevice;
-use crate::scsi::row::{AccessClass, ClaimKind, Data, Handler, LengthField, ReservationClass, Row, Timeouts};
+use crate::scsi::row::{AccessClass, ClaimKind, Data, Handler, LengthField, ReservationClass, Row, Site, Timeouts};
 use crate::scsi::{identifying_information, priority, supported_opcodes, target_port_groups, timestamp};
 
 impl<D: BlockDevice> Table<D> {
@@ -12,6 +12,7 @@ impl<D: BlockDevice> Table<D> {
             service_action: Some(0x05),
             name: "REPORT IDENTIFYING INFORMATION",
             usage: &[0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xfe, 0],
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(identifying_information::report_identifying_information),
             ..Self::MAINTENANCE_IN
         },
@@ -21,6 +22,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0xe0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0],
             reservation: ReservationClass::Exempt,
             access: AccessClass::Any,
+            site: Site::Anywhere,
             handler: Handler::Now(target_port_groups::report_target_port_groups),
             ..Self::MAINTENANCE_IN
         },
@@ -29,6 +31,7 @@ impl<D: BlockDevice> Table<D> {
             name: "REPORT SUPPORTED OPERATION CODES",
             usage: &[0, 0, 0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
             reservation: ReservationClass::Read,
+            site: Site::Anywhere,
             handler: Handler::Now(supported_opcodes::report_supported_operation_codes),
             ..Self::MAINTENANCE_IN
         },
@@ -37,6 +40,7 @@ impl<D: BlockDevice> Table<D> {
             name: "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
             usage: &[0, 0, 0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0],
             reservation: ReservationClass::Read,
+            site: Site::Anywhere,
             handler: Handler::Now(supported_opcodes::report_supported_task_management),
             ..Self::MAINTENANCE_IN
         },
@@ -44,12 +48,14 @@ impl<D: BlockDevice> Table<D> {
             service_action: Some(0x0e),
             name: "REPORT PRIORITY",
             usage: &[0, 0, 0xc0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0],
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(priority::report_priority),
             ..Self::MAINTENANCE_IN
         },
         Row {
             service_action: Some(0x0f),
             name: "REPORT TIMESTAMP",
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(timestamp::report_timestamp),
             ..Self::MAINTENANCE_IN
         },

@@ -5,7 +5,7 @@ use crate::device::BlockDevice;
 use crate::lun::condition::UpkeepRule;
 use crate::scsi::extent::Layout;
 use crate::scsi::row::{
-    AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts, Toll,
+    AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Site, Timeouts, Toll,
 };
 use crate::scsi::{
     format_unit, get_lba_status, read_capacity, read_defect_data, sanitize, start_stop_unit, unmap, usage,
@@ -53,6 +53,7 @@ impl<D: BlockDevice> Table<D> {
             data: Data::InWhole,
             access: AccessClass::Active,
             needs: Needs::READ,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(read_capacity::read_capacity_10),
             ..Self::ANSWER
         },
@@ -64,6 +65,7 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Read,
             access: AccessClass::Active,
             needs: Needs::READ,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(read_defect_data::read_defect_data_10),
             ..Self::ANSWER
         },
@@ -123,6 +125,7 @@ impl<D: BlockDevice> Table<D> {
             data: Data::In(LengthField::U32(10)),
             access: AccessClass::Active,
             needs: Needs::READ,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(read_capacity::read_capacity_16),
             ..Self::ANSWER
         },
@@ -145,6 +148,7 @@ impl<D: BlockDevice> Table<D> {
             reservation: ReservationClass::Read,
             access: AccessClass::Active,
             needs: Needs::READ,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(read_defect_data::read_defect_data_12),
             ..Self::ANSWER
         },

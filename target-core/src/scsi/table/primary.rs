@@ -4,7 +4,7 @@ use super::Table;
 use crate::device::BlockDevice;
 use crate::lun::condition::UpkeepRule;
 use crate::scsi::row::{
-    AccessClass, AttentionRule, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Timeouts,
+    AccessClass, AttentionRule, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Site, Timeouts,
 };
 use crate::scsi::{
     data_buffer, inquiry, log_select, log_sense, mode_select, mode_sense, report_luns, request_sense,
@@ -20,6 +20,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0; 6],
             access: AccessClass::Active,
             needs: Needs::READ,
+            site: Site::Probe,
             handler: Handler::Now(test_unit_ready::test_unit_ready),
             ..Self::ANSWER
         },
@@ -32,6 +33,7 @@ impl<D: BlockDevice> Table<D> {
             access: AccessClass::Any,
             attention: AttentionRule::Own,
             upkeep: UpkeepRule::Pass,
+            site: Site::Probe,
             handler: Handler::Now(request_sense::request_sense),
             ..Self::ANSWER
         },
@@ -44,6 +46,7 @@ impl<D: BlockDevice> Table<D> {
             access: AccessClass::Any,
             attention: AttentionRule::Exempt,
             upkeep: UpkeepRule::Pass,
+            site: Site::Anywhere,
             handler: Handler::Now(inquiry::inquiry),
             ..Self::ANSWER
         },
@@ -63,6 +66,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0x08, 0xff, 0xff, 0xff, 0],
             data: Data::In(LengthField::U8(4)),
             reservation: ReservationClass::Read,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(mode_sense::mode_sense_6),
             ..Self::ANSWER
         },
@@ -72,6 +76,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0x01, 0xff, 0xff, 0xff, 0],
             data: Data::In(LengthField::U16(3)),
             reservation: ReservationClass::Read,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(send_diagnostic::receive_diagnostic_results),
             ..Self::ANSWER
         },
@@ -100,6 +105,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
             data: Data::In(LengthField::U24(6)),
             reservation: ReservationClass::Read,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(data_buffer::read_buffer_10),
             ..Self::ANSWER
         },
@@ -118,6 +124,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0, 0xff, 0xff, 0, 0xff, 0xff, 0xff, 0xff, 0],
             data: Data::In(LengthField::U16(7)),
             reservation: ReservationClass::Exempt,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(log_sense::log_sense),
             ..Self::ANSWER
         },
@@ -137,6 +144,7 @@ impl<D: BlockDevice> Table<D> {
             usage: &[0, 0x18, 0xff, 0xff, 0, 0, 0, 0xff, 0xff, 0],
             data: Data::In(LengthField::U16(7)),
             reservation: ReservationClass::Read,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(mode_sense::mode_sense_10),
             ..Self::ANSWER
         },
@@ -148,6 +156,7 @@ impl<D: BlockDevice> Table<D> {
             ],
             data: Data::In(LengthField::U32(10)),
             reservation: ReservationClass::Read,
+            site: Site::Owner { is_repeatable: true },
             handler: Handler::Now(data_buffer::read_buffer_16),
             ..Self::ANSWER
         },
@@ -160,6 +169,7 @@ impl<D: BlockDevice> Table<D> {
             access: AccessClass::Any,
             attention: AttentionRule::Exempt,
             upkeep: UpkeepRule::Pass,
+            site: Site::Anywhere,
             handler: Handler::Now(report_luns::report_luns),
             ..Self::ANSWER
         },

@@ -8,7 +8,7 @@ use crate::scsi::persistent_reserve_in::{
 };
 use crate::scsi::persistent_reserve_out::persistent_reserve_out;
 use crate::scsi::reserve;
-use crate::scsi::row::{AccessClass, Data, Handler, LengthField, ReservationClass, Row, Timeouts};
+use crate::scsi::row::{AccessClass, Data, Handler, LengthField, ReservationClass, Row, Site, Timeouts};
 
 impl<D: BlockDevice> Table<D> {
     /// See the module.
@@ -72,6 +72,7 @@ impl<D: BlockDevice> Table<D> {
         opcode: 0x5e,
         usage: &[0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
         data: Data::In(LengthField::U16(7)),
+        site: Site::Owner { is_repeatable: true },
         reservation: ReservationClass::Persistent,
         ..Self::ANSWER
     };
