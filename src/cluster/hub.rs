@@ -10,7 +10,7 @@ use glint_cluster_core::forwarding::{CommandId, Patience};
 use glint_cluster_core::membership::{Incarnation, NodeId};
 use glint_cluster_core::ownership::Epoch;
 use glint_target_core::scsi::command::{Nexus, NexusId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
@@ -47,8 +47,11 @@ pub struct Hub {
     links: ArcSwap<Vec<Arc<Link>>>,
     /// By their iSCSI names.
     targets: ArcSwap<HashMap<String, Arc<SharedTarget>>>,
-    nexuses: Mutex<HashMap<NexusId, Arc<SharedTarget>>>,
+    /// Those that came in at this node.
+    nexuses: Mutex<HashMap<NexusId, (Arc<Nexus>, Arc<SharedTarget>)>>,
     guests: Mutex<HashMap<Incarnation, Arc<Guests>>>,
+    /// Of nodes that there is no connection to, the nexuses of this one that they know of.
+    known: Mutex<HashMap<Incarnation, HashSet<NexusId>>>,
 }
 
 impl Hub {
@@ -70,6 +73,7 @@ impl Hub {
             targets: ArcSwap::default(),
             nexuses: Mutex::default(),
             guests: Mutex::default(),
+            known: Mutex::default(),
         })
     }
 
@@ -158,13 +162,13 @@ impl Hub {
         });
     }
 
-    fn nexuses(&self) -> MutexGuard<'_, HashMap<NexusId, Arc<SharedTarget>>> {
+    fn nexuses(&self) -> MutexGuard<'_, HashMap<NexusId, (Arc<Nexus>, Arc<SharedTarget>)>> {
         self.nexuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A nexus has come in at this node.
-    pub fn nexus_established(&self, nexus: &Nexus, target: &Arc<SharedTarget>) {
-        self.nexuses().insert(nexus.id, Arc::clone(target));
+    pub fn nexus_established(&self, nexus: &Arc<Nexus>, target: &Arc<SharedTarget>) {
+        self.nexuses().insert(nexus.id, (Arc::clone(nexus), Arc::clone(target)));
     }
 
     /// It is lost.
@@ -175,7 +179,25 @@ impl Hub {
 
     /// The target of a nexus that came in at this node.
     pub fn target_of(&self, nexus: NexusId) -> Option<Arc<SharedTarget>> {
-        self.nexuses().get(&nexus).cloned()
+        self.nexuses().get(&nexus).map(|(_, target)| Arc::clone(target))
+    }
+
+    /// A nexus that came in at this node.
+    pub fn nexus(&self, id: NexusId) -> Option<Arc<Nexus>> {
+        self.nexuses().get(&id).map(|(nexus, _)| Arc::clone(nexus))
+    }
+
+    /// The nexuses of this node that another knows of, whose connection is lost.
+    pub fn keep_known(&self, at: &Incarnation, nexuses: HashSet<NexusId>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of a node only its last start.
+        known.retain(|other, _| other.node != at.node);
+        known.insert(at.clone(), nexuses);
+    }
+
+    /// Those, for a new connection.
+    pub fn take_known(&self, at: &Incarnation) -> HashSet<NexusId> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(at).unwrap_or_default()
     }
 
     /// The nexuses of another node, as far as it has told of them.

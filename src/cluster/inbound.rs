@@ -15,6 +15,7 @@ use glint_cluster_core::ownership::Epoch;
 use glint_target_core::lun::notice::{AbortOrder, Listener, Notice};
 use glint_target_core::lun::task_set::Abort;
 use glint_target_core::payload::Payload;
+use glint_target_core::scsi::asc;
 use glint_target_core::scsi::command::{Command, DeviceServer, Nexus};
 use glint_target_core::scsi::lun_address::LunAddress;
 use std::collections::HashMap;
@@ -159,6 +160,10 @@ impl Guests {
                 let nexus = nexus_of(nexus, hub.next_nexus())?;
                 self.admit(number, nexus, target)?;
             }
+            Message::Void { below } => {
+                let lost: Vec<_> = self.lock().present.extract_if(|number, _| *number < below).collect();
+                lost.iter().for_each(|(_, guest)| guest.leave());
+            }
             Message::NexusLost { number } => {
                 let lost = self.lock().present.remove(&number);
                 lost.iter().for_each(|guest| guest.leave());
@@ -195,7 +200,8 @@ impl Guests {
         let bell = Bell { guests: Arc::downgrade(self), number, runtime: Handle::current() };
         let listener = target.local().listen(nexus.id, Waker::from(Arc::new(bell)));
         let nexus = Arc::new(nexus);
-        target.local().nexus_established(&nexus);
+        // It has heard of its beginning where it is logged in.
+        target.local().admit(&nexus, asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
         self.lock().present.insert(number, Arc::new(Guest { nexus, target, listener }));
         // What rang before.
         self.hear(number);

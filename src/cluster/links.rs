@@ -184,6 +184,14 @@ async fn run(end: &End, hub: &Arc<Hub>, to: &Whereabouts, was_up: &mut bool) -> 
     let (outbox, frames) = unbounded_channel();
     let link = Arc::new(Link { peer: to.peer.clone(), outbox, state: Mutex::default() });
     let mut up = Up { hub, link: &link, is_up: false };
+    link.send(Message::Void { below: hub.standing().floor().0 });
+    for nexus in hub.take_known(&to.peer) {
+        // The other end has kept it from the connection before.
+        match hub.nexus(nexus) {
+            Some(nexus) => link.introduce(&nexus),
+            None => link.send(Message::NexusLost { number: nexus.0 }),
+        }
+    }
     let time = || clock::stamp(clock::now()).0;
     let ran = connection
         .run(frames, time, |frame| {
@@ -198,8 +206,6 @@ async fn run(end: &End, hub: &Arc<Hub>, to: &Whereabouts, was_up: &mut bool) -> 
         .await;
     *was_up = up.is_up;
     drop(up);
-    // Those who wait for answers learn that there are none.
-    link.lock().managing.clear();
     ran
 }
 
@@ -222,6 +228,12 @@ impl Up<'_> {
 
 impl Drop for Up<'_> {
     fn drop(&mut self) {
+        let mut state = self.link.lock();
+        let known = std::mem::take(&mut state.introduced);
+        // Those who wait for answers learn that there are none.
+        state.managing.clear();
+        drop(state);
+        self.hub.keep_known(&self.link.peer, known);
         if self.is_up {
             self.hub.link_down(self.link);
         }

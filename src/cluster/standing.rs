@@ -25,6 +25,11 @@ impl Standing {
         self.floor.store(first.0, Ordering::Release);
     }
 
+    /// See [`Self::set_floor`].
+    pub fn floor(&self) -> NexusId {
+        NexusId(self.floor.load(Ordering::Acquire))
+    }
+
     /// Whether the node may answer now.
     pub fn may_answer(&self, now: Instant) -> bool {
         clock::stamp(now).0 < self.until.load(Ordering::Acquire)
@@ -32,7 +37,7 @@ impl Standing {
 
     /// Whether a nexus has come in since the last lapse.
     pub fn counts(&self, nexus: NexusId) -> bool {
-        nexus.0 >= self.floor.load(Ordering::Acquire)
+        nexus >= self.floor()
     }
 }
 

@@ -227,7 +227,14 @@ impl OpenTarget {
                 return Err(VolumeError::WouldGrow { found, wanted });
             }
             Some(wanted) if wanted != found => {
-                let resized = unit.device().resize(wanted).await;
+                let resized = match unit.device().resize(wanted).await {
+                    // Another node owns it, and does it when its configuration says the same.
+                    Err(DeviceError::OwnershipLost) if self.device.server.as_shared().is_some() => {
+                        self.luns.insert(lun.number, lun);
+                        return Ok(());
+                    }
+                    resized => resized,
+                };
                 // A cut that is given up may have been made, or be made yet.
                 if unit.device().geometry().size != found {
                     self.local().capacity_changed(lun.number);

@@ -41,6 +41,11 @@ pub enum Message {
         /// Who it is.
         nexus: NexusHead,
     },
+    /// Nexuses with smaller numbers are no more: what came in at the sender before its lease lapsed is void.
+    Void {
+        /// The number.
+        below: u64,
+    },
     /// A nexus is lost: its tasks are aborted, what ends with it is released.
     NexusLost {
         /// Its number.

@@ -184,6 +184,14 @@ impl<D: BlockDevice> TargetDevice<D> {
         nexuses
     }
 
+    /// A nexus is there that has been somewhere else before: another node has it, or this one takes its units over. It hears of that condition first.
+    pub fn admit(&self, nexus: &Arc<Nexus>, condition: Asc) {
+        let mut nexuses = self.lock();
+        nexuses.insert(nexus.id, Arc::clone(nexus));
+        self.copies.nexus_established(nexus);
+        self.units().iter().for_each(|(_, unit)| unit.admit_with(nexus, condition));
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<NexusId, Arc<Nexus>>> {
         self.nexuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,10 +226,7 @@ impl<D: BlockDevice> DeviceServer for TargetDevice<D> {
     }
 
     fn nexus_established(&self, nexus: &Arc<Nexus>) {
-        let mut nexuses = self.lock();
-        nexuses.insert(nexus.id, Arc::clone(nexus));
-        self.copies.nexus_established(nexus);
-        self.units().iter().for_each(|(_, unit)| unit.admit(nexus));
+        self.admit(nexus, asc::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED);
     }
 
     fn nexus_lost(&self, nexus: &Arc<Nexus>) {
