@@ -110,3 +110,7 @@ impl fmt::Debug for Groups {
         f.debug_struct("Groups").field("volume", &self.volume).field("states", &**self.states.load()).finish()
     }
 }
+
+#[cfg(test)]
+#[path = "groups_tests.rs"]
+mod tests;

@@ -205,3 +205,7 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "outbound_tests.rs"]
+mod tests;

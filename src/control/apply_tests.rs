@@ -33,7 +33,7 @@ fn iqn(name: &str) -> String {
 
 fn size(control: &Control, name: &str) -> Option<u64> {
     let target = control.targets.get(&iqn(name))?;
-    Some(target.device.server.unit(0)?.device().geometry().size)
+    Some(target.device.server.local().unit(0)?.device().geometry().size)
 }
 
 fn told(failed: &[ApplyError]) -> Vec<String> {
@@ -70,11 +70,11 @@ async fn a_volume_grows_and_shrinks_when_told() {
     let first = config(&[&volume("size=2MiB")]);
     let mut control = control(&first);
     assert_eq!(told(&control.apply(&first).await), [""; 0]);
-    let unit = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+    let unit = control.targets.get(&iqn("v")).unwrap().device.server.local().unit(0).unwrap();
 
     assert_eq!(told(&control.apply(&config(&[&volume("size=4MiB,grow")])).await), [""; 0]);
     assert_eq!(size(&control, "v"), Some(4 << 20));
-    let now = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+    let now = control.targets.get(&iqn("v")).unwrap().device.server.local().unit(0).unwrap();
     assert!(Arc::ptr_eq(&unit, &now), "the unit has not been disturbed");
 
     for (options, complaint) in [("size=1MiB", "without `shrink`"), ("size=8MiB", "add `grow`")] {
@@ -85,7 +85,7 @@ async fn a_volume_grows_and_shrinks_when_told() {
     }
     assert_eq!(told(&control.apply(&config(&[&volume("size=1MiB,shrink,low_space=99%")])).await), [""; 0]);
     assert_eq!(size(&control, "v"), Some(1 << 20));
-    let now = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+    let now = control.targets.get(&iqn("v")).unwrap().device.server.local().unit(0).unwrap();
     assert!(Arc::ptr_eq(&unit, &now), "the unit has not been disturbed");
 }
 
@@ -94,7 +94,7 @@ async fn the_space_of_a_volume_is_looked_after() {
     let first = config(&["v=ram:,size=1MiB,low_space=50%"]);
     let mut control = control(&first);
     assert_eq!(told(&control.apply(&first).await), [""; 0]);
-    let unit = control.targets.get(&iqn("v")).unwrap().device.server.unit(0).unwrap();
+    let unit = control.targets.get(&iqn("v")).unwrap().device.server.local().unit(0).unwrap();
     let look = || tokio::time::sleep(std::time::Duration::from_secs(6));
     look().await;
     assert_eq!(unit.space().seen().map(|space| (space.free, space.used)), Some((1 << 20, 0)));
@@ -121,7 +121,7 @@ async fn limits_change_without_disturbing_the_volume() {
     let device = |control: &Control, name| Arc::clone(&control.targets.get(&iqn(name)).unwrap().device);
     let (unit, throttling) = {
         let server = &device(&control, "v").server;
-        (server.unit(0).unwrap(), Arc::clone(server.throttling().unwrap()))
+        (server.local().unit(0).unwrap(), Arc::clone(server.throttling().unwrap()))
     };
     assert!(throttling.is_any() && !device(&control, "w").server.throttling().unwrap().is_any());
     let now = std::time::Instant::now();
@@ -142,7 +142,7 @@ async fn limits_change_without_disturbing_the_volume() {
     assert!(waiting.look(now).is_ok(), "who waits for a limit that is lifted goes on");
     assert!(!throttling.is_any() && device(&control, "w").server.throttling().unwrap().is_any());
     assert!(
-        Arc::ptr_eq(&unit, &device(&control, "v").server.unit(0).unwrap()),
+        Arc::ptr_eq(&unit, &device(&control, "v").server.local().unit(0).unwrap()),
         "the unit has not been disturbed"
     );
     let metrics = control.node.metrics().render().unwrap();

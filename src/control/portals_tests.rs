@@ -17,7 +17,7 @@ async fn portals_of_one_tag_make_one_group() {
     let (resolved, failed) = resolve(&portals).await;
     assert!(failed.is_empty());
     let socket = |text: &str| text.parse::<SocketAddr>().unwrap();
-    let bindings = to_bind(&resolved);
+    let bindings = to_bind(&resolved, |tag| tag);
     let tagged: Vec<_> = bindings.iter().map(|binding| (binding.address, binding.door.tag)).collect();
     assert_eq!(
         tagged,
@@ -36,7 +36,7 @@ async fn portals_of_one_tag_make_one_group() {
     let told = |told| PortalAddress { told, tls: false };
     let fixed = |text: &str| told(Told::Fixed(text.into()));
     assert_eq!(
-        groups(&resolved, bound),
+        groups(&resolved, |tag| tag, bound),
         [
             PortalGroup { tag: 2, addresses: vec![told(Told::Local(socket("0.0.0.0:3260")))] },
             PortalGroup {

@@ -17,9 +17,9 @@ use crate::server::Workers;
 use crate::store::Store;
 use bytes::Bytes;
 use glint_cluster_core::membership::{
-    Beat, Incarnation, Lease, NodeId, NodeRecord, Numbers, Peers, Term, Timing,
+    Beat, Incarnation, Lease, NodeId, Numbers, Peers, Term, Timing,
 };
-use glint_cluster_core::ownership::{Epoch, Input, SetOutcome, Ticket};
+use glint_cluster_core::ownership::{Input, SetOutcome, Ticket};
 use glint_cluster_core::store::{Directory, DocumentName, Documents, State};
 use glint_target_core::lun::unit::LogicalUnit;
 use looking::Looked;

@@ -9,10 +9,10 @@ mod identity;
 mod message;
 mod wire;
 
-pub use codec::{Codec, Frame, FrameError};
+pub use codec::Frame;
 pub use connection::{Connection, End, LinkError, Pace};
-pub use identity::{Fingerprint, Identity, IdentityError, fingerprint_of};
-pub use message::{Answer, CommandHead, Hello, Message, NexusHead, PROTOCOL, ResponseHead, SenseHead, Verb};
+pub use identity::{Fingerprint, Identity, IdentityError};
+pub use message::{Answer, CommandHead, Message, Verb};
 pub use wire::{
     Malformed, command_head, command_of, function_of, managed_code, managed_of, nexus_head, nexus_of,
     outcome_head, outcome_of, verb_of,
