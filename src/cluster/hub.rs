@@ -1,5 +1,6 @@
 //! What the shared targets of a node have in common: who they are, the other nodes that can be reached, the nexuses.
 
+use super::figures::Figures;
 use super::link::Frame;
 use super::links::Link;
 use super::standing::Standing;
@@ -39,6 +40,7 @@ pub struct Hub {
     me: Incarnation,
     patience: Patience,
     standing: Standing,
+    figures: Figures,
     next_command: AtomicU64,
     /// Gives numbers to the nexuses of other nodes.
     next_nexus: Box<dyn Fn() -> NexusId + Send + Sync>,
@@ -66,6 +68,7 @@ impl Hub {
             me,
             patience,
             standing: Standing::default(),
+            figures: Figures::default(),
             next_command: AtomicU64::new(1),
             next_nexus,
             tidings,
@@ -90,6 +93,11 @@ impl Hub {
     /// Whether it may answer.
     pub fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// What is counted.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// A number that no command of this process has had.

@@ -8,6 +8,7 @@
 
 mod clock;
 mod engine;
+mod figures;
 mod front;
 mod gate;
 mod groups;

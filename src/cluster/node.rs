@@ -1,6 +1,7 @@
 //! This node among the others: how it joins them, what it is told to do, how it leaves.
 
 use super::engine::{Engine, Fate, Order, Parts, VolumeParts};
+use super::figures;
 use super::hub::Hub;
 use super::inbound;
 use super::link::{End, Fingerprint, Identity, IdentityError, Pace};
@@ -8,6 +9,7 @@ use super::registration::{self, RegistrationError};
 use crate::config::ClusterConfig;
 use crate::server::Workers;
 use crate::store::{Store, StoreOpenError};
+use crate::telemetry::metrics::Metrics;
 use glint_cluster_core::forwarding::{Freshness, Patience};
 use glint_cluster_core::membership::{BootId, Incarnation, NodeRecord, Numbers, Portal, Timing};
 use glint_cluster_core::store::{Directory, Documents, Timing as Keeping};
@@ -15,6 +17,7 @@ use glint_target_core::scsi::command::NexusId;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -95,6 +98,7 @@ impl Cluster {
         tags: &[u16],
         hooks: Hooks,
         workers: Workers,
+        metrics: &Metrics,
     ) -> Result<Self, ClusterError> {
         let store_name = || config.store.to_string();
         let store = Store::open(&config.store, STORE_DEADLINE)
@@ -122,6 +126,9 @@ impl Cluster {
             Patience { hold: config.hold, freshness: Freshness { age: AGE, drift: timing.drift } };
         let (tell, tidings) = unbounded_channel();
         let hub = Hub::new(me.clone(), patience, tell, hooks.next_nexus);
+        if let Err(error) = figures::tell(&hub, metrics) {
+            tracing::error!(%error, "what is counted of the node among others is not told");
+        }
         let (orders, ordered) = unbounded_channel();
         let (fate, alive) = watch::channel(Fate::default());
         let (neighbours, around) = watch::channel(Vec::new());
@@ -228,11 +235,9 @@ impl Cluster {
         let _ = gone.await; // the same
     }
 
-    /// How many volumes this node owns.
-    pub async fn owned(&self) -> usize {
-        let (answer, owned) = oneshot::channel();
-        let _ = self.orders.send(Order::Owned(answer)); // the process ends otherwise
-        owned.await.unwrap_or(0)
+    /// How many volumes this node owns, as of a moment ago.
+    pub fn owned(&self) -> usize {
+        self.hub.figures().owned.load(Ordering::Relaxed)
     }
 
     /// Tells the others that nothing runs here any more.

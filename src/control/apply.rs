@@ -104,7 +104,7 @@ impl Control {
             next_nexus: Box::new(move || numbering.nexus_id()),
             expel: Box::new(move || expelling.expel()),
         };
-        self.cluster = Some(Cluster::join(cluster, &tags, hooks, self.workers.clone()).await?);
+        self.cluster = Some(Cluster::join(cluster, &tags, hooks, self.workers.clone(), self.node.metrics()).await?);
         Ok(())
     }
 

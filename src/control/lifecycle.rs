@@ -302,7 +302,7 @@ async fn drain(control: &mut Control, start: Instant, patience: Duration) -> Exi
         node.readiness().set_draining();
         // Initiators go on through this node while its volumes go elsewhere; then they are asked to leave.
         if by(start + patience / 4, cluster.hand_over()).await.is_none() {
-            tracing::warn!(volumes = cluster.owned().await, "volumes could not be handed over in time");
+            tracing::warn!(volumes = cluster.owned(), "volumes could not be handed over in time");
         }
     }
     control.stop_listening();

@@ -26,6 +26,7 @@ use looking::Looked;
 use members::Member;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{oneshot, watch};
@@ -44,8 +45,6 @@ pub enum Order {
     Remove(Arc<str>, oneshot::Sender<()>),
     /// Everything is to go to other nodes; told when it has, or as soon as there is no hope.
     HandOver(oneshot::Sender<()>),
-    /// The volumes that this node owns.
-    Owned(oneshot::Sender<usize>),
 }
 
 /// The end of something that was begun.
@@ -221,10 +220,6 @@ impl Engine {
                     self.drive(&name, Input::Shutdown);
                 }
             }
-            Order::Owned(answer) => {
-                let owned = self.volumes.values().filter(|volume| volume.machine.active().is_some()).count();
-                let _ = answer.send(owned); // nobody waits any more
-            }
         }
     }
 
@@ -243,10 +238,19 @@ impl Engine {
             });
         }
         self.watch_peers(now);
+        self.count();
         for name in self.names() {
             let waits = self.volumes.get(&name).is_some_and(|volume| volume.parts.unit.waits());
             self.drive(&name, if waits { Input::Wanted } else { Input::Tick });
         }
+    }
+
+    fn count(&self) {
+        let figures = self.parts.hub.figures();
+        let count = |is: fn(&Volume) -> bool| self.volumes.values().filter(|volume| is(volume)).count();
+        figures.owned.store(count(|volume| volume.machine.active().is_some()), Ordering::Relaxed);
+        figures.unfenced.store(count(|volume| !volume.parts.fences), Ordering::Relaxed);
+        figures.nodes.store(self.members.len(), Ordering::Relaxed);
     }
 
     /// What may be due after anything has happened.
