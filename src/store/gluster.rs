@@ -20,6 +20,8 @@ const MAKE_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct GlusterDirectory {
     volume: Volume,
     path: String,
+    /// As people write it.
+    shown: String,
     pub(super) deadline: Duration,
     clock: Clock,
 }
@@ -34,9 +36,23 @@ impl GlusterDirectory {
         // that no file is small.
         let small = TranslatorOption::new("*-quick-read", "max-file-size", "0");
         let volume = connect_gluster(&directory.volume, |config| config.options.push(small)).await?.volume;
-        let device = || directory.to_string();
+        Self { volume, path: String::new(), shown: directory.to_string(), deadline, clock: Clock::new() }
+            .made(directory.path.clone())
+            .await
+    }
+
+    /// A directory in this one, made where it is missing.
+    pub(super) async fn within(&self, name: &str) -> Result<Self, StoreOpenError> {
+        let (path, shown) = (format!("{}/{name}", self.path), format!("{}/{name}", self.shown));
+        let volume = self.volume.clone();
+        Self { volume, path: String::new(), shown, deadline: self.deadline, clock: Clock::new() }.made(path).await
+    }
+
+    /// The same for the directory of that path.
+    async fn made(self, path: String) -> Result<Self, StoreOpenError> {
+        let device = || self.shown.clone();
         let doing = "make the directory";
-        match timeout(MAKE_TIMEOUT, volume.mkdir_all(&directory.path)).await {
+        match timeout(MAKE_TIMEOUT, self.volume.mkdir_all(&path)).await {
             Ok(Ok(())) => {}
             Ok(Err(source)) => {
                 return Err(OpenError::GlusterFile { device: device(), doing, source: source.into() }.into());
@@ -47,7 +63,7 @@ impl GlusterDirectory {
                 );
             }
         }
-        Ok(Self { volume, path: directory.path.clone(), deadline, clock: Clock::new() })
+        Ok(Self { path, ..self })
     }
 
     async fn call<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, DirectoryError> {

@@ -32,6 +32,11 @@ impl LocalDirectory {
         Ok(Self { path: path.to_owned(), deadline, clock: Clock::new() })
     }
 
+    /// A directory in this one, made where it is missing.
+    pub(super) async fn within(&self, name: &str) -> Result<Self, StoreOpenError> {
+        Self::open(&self.path.join(name), self.deadline).await
+    }
+
     /// Makes the call on a thread that may block, unless its time has passed before it has its turn.
     async fn call<T: Send + 'static>(
         &self,

@@ -54,6 +54,17 @@ impl Store {
             StoreUrl::Gluster(directory) => Self::Gluster(GlusterDirectory::open(directory, deadline).await?),
         })
     }
+
+    /// A directory in this one; makes it where it is missing. `name` may have several parts.
+    ///
+    /// # Errors
+    /// [`StoreOpenError`].
+    pub async fn within(&self, name: &str) -> Result<Self, StoreOpenError> {
+        Ok(match self {
+            Self::Local(directory) => Self::Local(directory.within(name).await?),
+            Self::Gluster(directory) => Self::Gluster(directory.within(name).await?),
+        })
+    }
 }
 
 /// Waits for an answer until the deadline.

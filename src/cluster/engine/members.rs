@@ -6,8 +6,8 @@ use crate::cluster::link::Fingerprint;
 use crate::cluster::links::{self, Whereabouts};
 use crate::cluster::node::Neighbour;
 use glint_cluster_core::membership::{Incarnation, Judgement, MOST_BEAT_BYTES, NodeId, NodeRecord, Numbers, Portal};
-use glint_cluster_core::ownership::Holder;
-use glint_cluster_core::store::{Directory, DirectoryError, Found};
+use glint_cluster_core::ownership::{Holder, Member as Group};
+use glint_cluster_core::store::{Directory, DirectoryError, DocumentName, Found};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,6 +79,7 @@ impl Engine {
             self.connect_all();
         }
         self.watch_peers(now);
+        self.take_groups();
         self.prefer_all();
         self.is_view_new = true;
     }
@@ -195,30 +196,26 @@ impl Engine {
         }
     }
 
-    /// The incarnations and groups of all nodes, this one's too.
-    pub(super) fn groups_of_all(&self) -> Vec<glint_cluster_core::ownership::Member> {
-        use glint_cluster_core::ownership::Member as GroupOf;
-        let me = GroupOf { incarnation: self.me().clone(), group: self.parts.numbers.group };
-        let others = self.members.values().map(|member| GroupOf {
-            incarnation: member.incarnation.clone(),
-            group: member.record.group,
-        });
-        let mut all: Vec<_> = others.chain([me]).collect();
-        all.sort_by_key(|member| member.group);
-        all
+    /// The target port groups as the records have them.
+    pub(super) fn take_groups(&mut self) {
+        let me = Group { incarnation: self.me().clone(), group: self.parts.numbers.group };
+        let of = |member: &Member| Group { incarnation: member.incarnation.clone(), group: member.record.group };
+        self.groups = self.members.values().map(of).chain([me]).collect();
+        self.groups.sort_by_key(|group| group.group);
+        self.ports = self.groups.iter().map(|group| self.ports_of(&group.incarnation.node)).collect();
     }
 
     /// The numbers of a node.
     fn numbers_of(&self, node: &NodeId) -> Option<Numbers> {
-        let numbers = self.cache.iter().find(|(document, _)| document.as_str() == "numbers");
-        match numbers.map(|(_, state)| &state.found) {
+        let numbers = DocumentName::new("numbers").and_then(|document| self.cache.get(&document));
+        match numbers.map(|state| &state.found) {
             Some(Found::Body(body)) => Numbers::of(body, node),
             _ => None,
         }
     }
 
     /// RELATIVE TARGET PORT IDENTIFIERs of a node's ports.
-    pub(super) fn ports_of(&self, node: &NodeId) -> Vec<u16> {
+    fn ports_of(&self, node: &NodeId) -> Vec<u16> {
         let numbers = match *node == self.me().node {
             true => Some(self.parts.numbers.clone()),
             false => self.numbers_of(node),

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use glint_cluster_core::membership::{
     Beat, Incarnation, Lease, NodeId, Numbers, Peers, Term, Timing,
 };
-use glint_cluster_core::ownership::{Input, SetOutcome, Ticket};
+use glint_cluster_core::ownership::{Input, Member as Group, SetOutcome, Ticket};
 use glint_cluster_core::store::{Directory, DocumentName, Documents, State};
 use glint_target_core::lun::unit::LogicalUnit;
 use looking::Looked;
@@ -111,6 +111,9 @@ pub struct Engine {
     is_looking: bool,
     look_due: Instant,
     members: BTreeMap<NodeId, Member>,
+    /// The target port groups of all nodes, this one's too, and the ports of each.
+    groups: Vec<Group>,
+    ports: Vec<Vec<u16>>,
     beats_due: Instant,
     beats_read: HashSet<Incarnation>,
     /// What was reported as unreadable, so that it is told once.
@@ -137,6 +140,8 @@ impl Engine {
             is_looking: false,
             look_due: now,
             members: BTreeMap::new(),
+            groups: Vec::new(),
+            ports: Vec::new(),
             beats_due: now,
             beats_read: HashSet::new(),
             reported: HashMap::new(),
@@ -144,6 +149,7 @@ impl Engine {
             leaving: None,
             removing: HashMap::new(),
         };
+        engine.take_groups();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -172,20 +178,8 @@ impl Engine {
             Event::BeatRead(whose, began, read) => self.beat_read(&whose, began, now, read),
             Event::Looked(looked) => self.looked(now, looked),
             Event::Set(name, ticket, outcome) => self.drive(&name, Input::Set(ticket, outcome)),
-            Event::Opened(name, ticket, device) => {
-                let is_open = device.is_some();
-                if let Some(volume) = self.volumes.get_mut(&name) {
-                    volume.opened = device;
-                }
-                self.drive(&name, Input::Fenced(ticket, is_open));
-            }
-            Event::Loaded(name, ticket, unit) => {
-                let is_loaded = unit.is_some();
-                if let Some(volume) = self.volumes.get_mut(&name) {
-                    volume.loaded = unit;
-                }
-                self.drive(&name, Input::Loaded(ticket, is_loaded));
-            }
+            Event::Opened(name, ticket, device) => self.opened(&name, ticket, device),
+            Event::Loaded(name, ticket, unit) => self.loaded(&name, ticket, unit),
             Event::Drained(name, ticket, is_done) => self.drive(&name, Input::Drained(ticket, is_done)),
             Event::Stopped(name, ticket) => self.drive(&name, Input::Stopped(ticket)),
         }

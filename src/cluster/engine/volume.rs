@@ -14,7 +14,7 @@ use glint_cluster_core::ownership::{
     AccessState as Access, Action, Class, Epoch, Input, OwnerRecord, Ownership, SetOutcome, Settings, Ticket,
     View, access_states,
 };
-use glint_cluster_core::store::{Body, DocumentName, Documents, Found, Nonce, Outcome, State};
+use glint_cluster_core::store::{Body, DocumentName, Documents, Found, Nonce, Outcome, State, Timing as Keeping};
 use glint_target_core::device::BlockDevice;
 use glint_target_core::lun::alua::{AccessState, PortGroup};
 use glint_target_core::lun::memory::UnitMemory;
@@ -72,10 +72,12 @@ pub(super) struct Volume {
     /// Readings of the owner record that have been asked for, and those that are under way.
     pub reading: Vec<Ticket>,
     pub being_read: Vec<Ticket>,
+    /// The opening, or the loading, that is under way: what another has brought comes too late.
+    under_way: Option<Ticket>,
     /// Opened and fenced, and not behind the unit yet.
-    pub opened: Option<Device>,
+    opened: Option<Device>,
     /// Loaded and not served yet.
-    pub loaded: Option<Arc<LogicalUnit<Device>>>,
+    loaded: Option<Arc<LogicalUnit<Device>>>,
     /// Served by this node as the owner.
     serving: Option<(Epoch, Arc<LogicalUnit<Device>>)>,
     preferred: Option<NodeId>,
@@ -124,6 +126,7 @@ impl Engine {
             document,
             reading: Vec::new(),
             being_read: Vec::new(),
+            under_way: None,
             opened: None,
             loaded: None,
             serving: None,
@@ -189,9 +192,25 @@ impl Engine {
         });
     }
 
+    /// What was opened.
+    pub(super) fn opened(&mut self, name: &Arc<str>, ticket: Ticket, device: Option<Device>) {
+        let is_open = device.is_some();
+        // One that comes too late is closed at once: whoever has its lock by now is not this one.
+        self.with(name, |volume| volume.opened = device.filter(|_| volume.under_way == Some(ticket)));
+        self.drive(name, Input::Fenced(ticket, is_open));
+    }
+
+    /// What was loaded.
+    pub(super) fn loaded(&mut self, name: &Arc<str>, ticket: Ticket, unit: Option<Arc<LogicalUnit<Device>>>) {
+        let is_loaded = unit.is_some();
+        self.with(name, |volume| volume.loaded = unit.filter(|_| volume.under_way == Some(ticket)));
+        self.drive(name, Input::Loaded(ticket, is_loaded));
+    }
+
     fn open(&mut self, name: &Arc<str>, ticket: Ticket, epoch: Epoch) {
         let owner = format!("{} {}", self.me(), epoch.0);
         let Some(volume) = self.volumes.get_mut(name) else { return };
+        volume.under_way = Some(ticket);
         volume.opened = None;
         let open = (volume.parts.open)(owner);
         let name = Arc::clone(name);
@@ -205,6 +224,7 @@ impl Engine {
 
     fn load(&mut self, name: &Arc<str>, ticket: Ticket, epoch: Epoch) {
         let Some(volume) = self.volumes.get_mut(name) else { return };
+        volume.under_way = Some(ticket);
         if let Some(device) = volume.opened.take() {
             volume.parts.switch.open(device, epoch.0);
         }
@@ -221,7 +241,12 @@ impl Engine {
         let name = Arc::clone(name);
         self.spawn(async move {
             let loading = async {
-                let memory = SharedDocuments::claim(documents, naa, epoch).await.map_err(|error| error.to_string())?;
+                // Each in a directory of its own: whoever changes a document lists what is beside it.
+                let name = format!("units/{:016x}", u64::from_be_bytes(naa));
+                let directory = documents.directory().within(&name).await.map_err(|error| error.to_string())?;
+                let documents = Arc::new(Documents::new(directory, Keeping::default()));
+                let memory =
+                    SharedDocuments::claim(documents, naa, epoch).await.map_err(|error| error.to_string())?;
                 let unit = Arc::new(make(Some(Arc::new(memory))));
                 unit.recall().await.map_err(|(document, error)| format!("its {}: {error}", document.name()))?;
                 Ok::<_, String>(unit)
@@ -277,6 +302,7 @@ impl Engine {
         let parts = &volume.parts;
         parts.unit.gate().shut();
         parts.unit.executor().serve(None);
+        volume.under_way = None;
         volume.opened = None;
         volume.loaded = None;
         parts.switch.close();
@@ -319,16 +345,12 @@ impl Engine {
         if !is_view_new {
             return;
         }
-        let members = self.groups_of_all();
-        let states = access_states(&volume.machine, now, &view, &members);
-        let groups = states.into_iter().zip(&members).map(|((number, state), member)| {
+        let states = access_states(&volume.machine, now, &view, &self.groups);
+        let groups = states.into_iter().zip(&self.groups).zip(&self.ports);
+        let groups = groups.map(|(((number, state), member), ports)| {
             let node = &member.incarnation.node;
-            let group = PortGroup {
-                number,
-                state: access_state(state),
-                is_preferred: volume.preferred.as_ref() == Some(node),
-                ports: self.ports_of(node),
-            };
+            let is_preferred = volume.preferred.as_ref() == Some(node);
+            let group = PortGroup { number, state: access_state(state), is_preferred, ports: ports.clone() };
             (group, node.clone())
         });
         if volume.parts.unit.groups().set(groups.collect())
