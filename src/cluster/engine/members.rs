@@ -5,7 +5,9 @@ use crate::cluster::clock;
 use crate::cluster::link::Fingerprint;
 use crate::cluster::links::{self, Whereabouts};
 use crate::cluster::node::Neighbour;
-use glint_cluster_core::membership::{Incarnation, Judgement, MOST_BEAT_BYTES, NodeId, NodeRecord, Numbers, Portal};
+use glint_cluster_core::membership::{
+    Incarnation, Judgement, MOST_BEAT_BYTES, NodeId, NodeRecord, Numbers, Portal,
+};
 use glint_cluster_core::ownership::Holder;
 use glint_cluster_core::store::{Directory, DirectoryError, Found};
 use std::collections::{HashMap, HashSet};
@@ -119,9 +121,7 @@ impl Engine {
     /// The groups of the nodes that live and cannot be reached from here.
     pub(super) fn unreachable(&self) -> Vec<u16> {
         let is_out_of_reach = |member: &&Member| {
-            self.peers
-                .get(&member.incarnation)
-                .is_some_and(|peer| peer.is_out_of_reach(self.peers.timing()))
+            self.peers.get(&member.incarnation).is_some_and(|peer| peer.is_out_of_reach(self.peers.timing()))
         };
         self.members.values().filter(is_out_of_reach).map(|member| member.record.group).collect()
     }
@@ -186,8 +186,12 @@ impl Engine {
         }
         self.is_view_new = true;
         match (before.0, after.0) {
-            (Judgement::Alive, Judgement::Dead) => tracing::warn!(node = %whose.node, "a node is dead: no heartbeat"),
-            (Judgement::Dead, Judgement::Alive) => tracing::info!(node = %whose.node, "a node is alive again"),
+            (Judgement::Alive, Judgement::Dead) => {
+                tracing::warn!(node = %whose.node, "a node is dead: no heartbeat")
+            }
+            (Judgement::Dead, Judgement::Alive) => {
+                tracing::info!(node = %whose.node, "a node is alive again")
+            }
             _ => {}
         }
         if !before.1 && after.1 {
@@ -199,10 +203,10 @@ impl Engine {
     pub(super) fn groups_of_all(&self) -> Vec<glint_cluster_core::ownership::Member> {
         use glint_cluster_core::ownership::Member as GroupOf;
         let me = GroupOf { incarnation: self.me().clone(), group: self.parts.numbers.group };
-        let others = self.members.values().map(|member| GroupOf {
-            incarnation: member.incarnation.clone(),
-            group: member.record.group,
-        });
+        let others = self
+            .members
+            .values()
+            .map(|member| GroupOf { incarnation: member.incarnation.clone(), group: member.record.group });
         let mut all: Vec<_> = others.chain([me]).collect();
         all.sort_by_key(|member| member.group);
         all

@@ -124,7 +124,11 @@ pub struct Engine {
 
 impl Engine {
     /// Runs until nobody has orders any more.
-    pub async fn run(parts: Parts, mut orders: UnboundedReceiver<Order>, mut tidings: UnboundedReceiver<Tidings>) {
+    pub async fn run(
+        parts: Parts,
+        mut orders: UnboundedReceiver<Order>,
+        mut tidings: UnboundedReceiver<Tidings>,
+    ) {
         let (events, mut incoming) = unbounded_channel();
         let now = clock::now();
         let mut engine = Self {

@@ -221,9 +221,12 @@ impl Engine {
         let name = Arc::clone(name);
         self.spawn(async move {
             let loading = async {
-                let memory = SharedDocuments::claim(documents, naa, epoch).await.map_err(|error| error.to_string())?;
+                let memory =
+                    SharedDocuments::claim(documents, naa, epoch).await.map_err(|error| error.to_string())?;
                 let unit = Arc::new(make(Some(Arc::new(memory))));
-                unit.recall().await.map_err(|(document, error)| format!("its {}: {error}", document.name()))?;
+                unit.recall()
+                    .await
+                    .map_err(|(document, error)| format!("its {}: {error}", document.name()))?;
                 Ok::<_, String>(unit)
             };
             let loaded = loading.await.inspect_err(|error| {
@@ -241,7 +244,11 @@ impl Engine {
             if is_new {
                 let size = unit.device().geometry().size;
                 tracing::info!(volume = %name, epoch = epoch.0, size, "this node owns the volume now");
-                parts.target.local().replace_unit(parts.lun, Arc::clone(&unit), asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
+                parts.target.local().replace_unit(
+                    parts.lun,
+                    Arc::clone(&unit),
+                    asc::ASYMMETRIC_ACCESS_STATE_CHANGED,
+                );
                 (parts.serving)(Some(&unit));
             }
             volume.serving = Some((epoch, unit));
