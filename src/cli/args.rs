@@ -69,6 +69,26 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
+    /// The name of this node among those that serve the same volumes [default: the host's name]
+    ///
+    /// With --store it has to be given, stays with the node, and is of small letters, digits and '-'.
+    #[arg(long, value_name = "ID")]
+    node: Option<String>,
+
+    /// Serve the volumes together with other nodes, which agree by this store; needs --node and --internal
+    ///
+    /// gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a local DIR for nodes of one machine. All nodes name the same store and the same volumes.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+
+    /// Address to bind for the connections of other nodes, HOST:PORT; port 0 for any free one
+    #[arg(long, value_name = "ADDR")]
+    internal: Option<String>,
+
+    /// Address that other nodes are told to connect to, where it is not the bound one
+    #[arg(long, value_name = "ADDR")]
+    internal_advertise: Option<String>,
+
     /// A volume to serve as LUN 0 of the target iqn.2026-12.io.glint:NAME. May be repeated
     ///
     /// DEVICE is one of
@@ -103,10 +123,21 @@ pub(super) struct ServeArgs {
 impl ServeArgs {
     /// Where the configuration comes from, at the start and at each reload.
     pub(super) fn into_source(self) -> ConfigSource {
-        let Self { config, listen, advertise, tls_cert, tls_key, tls_client_ca, api, state_dir, volumes } =
-            self;
-        let flags = Flags { listen, advertise, tls_cert, tls_key, tls_client_ca, api, volumes, state_dir };
-        ConfigSource { file: config, flags }
+        let flags = Flags {
+            listen: self.listen,
+            advertise: self.advertise,
+            tls_cert: self.tls_cert,
+            tls_key: self.tls_key,
+            tls_client_ca: self.tls_client_ca,
+            api: self.api,
+            volumes: self.volumes,
+            state_dir: self.state_dir,
+            node: self.node,
+            store: self.store,
+            internal: self.internal,
+            internal_advertise: self.internal_advertise,
+        };
+        ConfigSource { file: self.config, flags }
     }
 }
 
@@ -138,6 +169,12 @@ Examples:
       --volume db=gluster://gluster1,gluster2/vol1/blocks/db.img,size=100GiB
   glint serve --volume a=file:/srv/a.img,size=10GiB --volume b=ram:,size=1GiB,block_size=4096
   glint serve -c /etc/glint/glint.toml --api off
+
+Two nodes that serve one volume; the second one takes over when the first one ends:
+  glint serve --node n1 --listen 10.0.0.1 --internal 10.0.0.1:3261 \\
+      --store gluster://gluster1/vol1/glint/store --volume db=gluster://gluster1/vol1/blocks/db.img,size=100GiB
+  glint serve --node n2 --listen 10.0.0.2 --internal 10.0.0.2:3261 \\
+      --store gluster://gluster1/vol1/glint/store --volume db=gluster://gluster1/vol1/blocks/db.img,size=100GiB
 
 Initiator lists, networks, CHAP, redirects and several LUNs in a target need a configuration. A configuration or a flag that is wrong ends glint with code 2.";
 

@@ -12,6 +12,13 @@ use std::path::Path;
 /// One line for each portal, target and unit.
 pub(super) fn summary(config: &Config) -> String {
     let mut text = format!("node {}\n", config.node.id);
+    if let Some(cluster) = &config.cluster {
+        text += &format!("cluster of the store {}, {} for other nodes", cluster.store, cluster.internal);
+        if let Some(told) = &cluster.internal_advertise {
+            text += &format!(", advertised as {told}");
+        }
+        text += &format!("; commands wait {:?} for an owner\n", cluster.hold);
+    }
     for portal in &config.portals {
         let (listen, advertise) = (strings(&portal.listen), strings(&portal.advertise));
         text += &format!("portal {} (group {}), {}", listen.join(", "), portal.group_tag, security(portal));
@@ -123,6 +130,12 @@ pub(super) fn json(file: &Path, loaded: &Result<Loaded, Faults>) -> Value {
             "faults": [],
             "warnings": findings(&loaded.warnings),
             "node": *loaded.config.node.id,
+            "cluster": loaded.config.cluster.as_ref().map(|cluster| json!({
+                "store": cluster.store.to_string(),
+                "internal": cluster.internal.to_string(),
+                "internal_advertise": cluster.internal_advertise.as_ref().map(ToString::to_string),
+                "hold": cluster.hold.as_secs_f64(),
+            })),
             "portals": loaded.config.portals.iter().map(|portal| json!({
                 "listen": strings(&portal.listen),
                 "advertise": strings(&portal.advertise),

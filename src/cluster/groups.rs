@@ -38,11 +38,8 @@ impl Groups {
             is_preferred: false,
             ports: Vec::new(),
         };
-        let states = States {
-            groups: Arc::new([group]),
-            nodes: vec![hub.me().node.clone()],
-            change: Change::None,
-        };
+        let states =
+            States { groups: Arc::new([group]), nodes: vec![hub.me().node.clone()], change: Change::None };
         Arc::new(Self {
             volume,
             own,
@@ -59,7 +56,8 @@ impl Groups {
         if *old.groups == *groups && old.nodes == nodes {
             return false;
         }
-        let of = |groups: &[PortGroup]| groups.iter().map(|group| (group.number, group.state)).collect::<Vec<_>>();
+        let of =
+            |groups: &[PortGroup]| groups.iter().map(|group| (group.number, group.state)).collect::<Vec<_>>();
         let has_changed = of(&old.groups) != of(&groups);
         let change = match has_changed {
             false => old.change,

@@ -47,7 +47,9 @@ fn an_initiator_moves_a_volume_to_a_node_that_can_have_it() {
     assert!(groups.optimize(3).is_err() && groups.optimize(4).is_err());
     assert!(tidings.try_recv().is_err());
     assert_eq!(groups.optimize(2), Ok(()));
-    assert!(matches!(tidings.try_recv(), Ok(Tidings::Move(volume, to)) if &*volume == "disk" && to == node("n2")));
+    assert!(
+        matches!(tidings.try_recv(), Ok(Tidings::Move(volume, to)) if &*volume == "disk" && to == node("n2"))
+    );
     groups.set(vec![(group(2, AccessState::ActiveOptimized), node("n2"))]);
     assert_eq!(groups.change(), Change::Explicit);
 }

@@ -1,11 +1,11 @@
 //! What the shared targets of a node have in common: who they are, the other nodes that can be reached, the nexuses.
 
 use super::figures::Figures;
+use super::inbound::Guests;
 use super::link::Frame;
 use super::links::Link;
 use super::standing::Standing;
 use super::target::SharedTarget;
-use super::inbound::Guests;
 use arc_swap::ArcSwap;
 use glint_cluster_core::forwarding::{CommandId, Patience};
 use glint_cluster_core::membership::{Incarnation, NodeId};
@@ -136,9 +136,8 @@ impl Hub {
 
     /// It is lost.
     pub fn link_down(&self, link: &Arc<Link>) {
-        self.links.rcu(|links| {
-            links.iter().filter(|other| !Arc::ptr_eq(other, link)).cloned().collect::<Vec<_>>()
-        });
+        self.links
+            .rcu(|links| links.iter().filter(|other| !Arc::ptr_eq(other, link)).cloned().collect::<Vec<_>>());
         for target in self.targets.load().values() {
             target.units().iter().for_each(|(_, unit)| unit.cut(link.peer()));
         }

@@ -3,8 +3,8 @@
 use super::clock;
 use super::hub::{Hub, Tidings};
 use super::link::{
-    Answer, CommandHead, Connection, End, Fingerprint, Frame, LinkError, Malformed, Message, Verb, command_of, function_of,
-    managed_code, nexus_of, outcome_head,
+    Answer, CommandHead, Connection, End, Fingerprint, Frame, LinkError, Malformed, Message, Verb,
+    command_of, function_of, managed_code, nexus_of, outcome_head,
 };
 use super::target::SharedTarget;
 use super::unit::SharedUnit;
@@ -186,7 +186,12 @@ impl Guests {
         Ok(())
     }
 
-    fn admit(self: &Arc<Self>, number: u64, nexus: Nexus, target: Arc<SharedTarget>) -> Result<(), Malformed> {
+    fn admit(
+        self: &Arc<Self>,
+        number: u64,
+        nexus: Nexus,
+        target: Arc<SharedTarget>,
+    ) -> Result<(), Malformed> {
         {
             let state = self.lock();
             if state.present.contains_key(&number) {
@@ -222,7 +227,8 @@ impl Guests {
             let message = Message::Reply { sequence, epoch: epoch.0, nexus: number, lun, answer };
             self.send(Frame { message, data });
         };
-        let found = self.guest(number).and_then(|guest| Some((guest.target.unit_at(LunAddress(lun))?, guest)));
+        let found =
+            self.guest(number).and_then(|guest| Some((guest.target.unit_at(LunAddress(lun))?, guest)));
         let Some((unit, guest)) = found else {
             // Its target is not served here, or not any more.
             answer(Answer::NotOwner, Payload::new());
@@ -234,7 +240,9 @@ impl Guests {
         match verdict {
             Verdict::Begin => {
                 let guests = Arc::clone(self);
-                tokio::spawn(async move { guests.execute(request, number, lun, &unit, &guest, command).await });
+                tokio::spawn(
+                    async move { guests.execute(request, number, lun, &unit, &guest, command).await },
+                );
             }
             Verdict::Again((kept, data)) => answer(kept, data),
             Verdict::Refuse(refusal) => answer(answer_of(refusal), Payload::new()),

@@ -122,8 +122,7 @@ impl Cluster {
         };
         registration::register(&documents, &me.node, &record, None).await.map_err(unregistered)?;
         let timing = Timing::default();
-        let patience =
-            Patience { hold: config.hold, freshness: Freshness { age: AGE, drift: timing.drift } };
+        let patience = Patience { hold: config.hold, freshness: Freshness { age: AGE, drift: timing.drift } };
         let (tell, tidings) = unbounded_channel();
         let hub = Hub::new(me.clone(), patience, tell, hooks.next_nexus);
         if let Err(error) = figures::tell(&hub, metrics) {
@@ -136,7 +135,8 @@ impl Cluster {
         let (terms, term) = watch::channel(CancellationToken::new());
         let end = Arc::new(End { me, identity, most_data: MOST_DATA, pace: Pace::default() });
         let listening = CancellationToken::new();
-        let accept = inbound::accept(listener, Arc::clone(&end), Arc::clone(&hub), known, term, workers.clone());
+        let accept =
+            inbound::accept(listener, Arc::clone(&end), Arc::clone(&hub), known, term, workers.clone());
         tokio::spawn(listening.clone().run_until_cancelled_owned(accept));
         let parts = Parts {
             hub: Arc::clone(&hub),

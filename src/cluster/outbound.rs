@@ -125,7 +125,14 @@ impl Outbound {
     }
 
     /// The owner has answered. Whether the owner record should be read again.
-    pub fn reply(&self, hub: &Hub, routes: &Routes, id: CommandId, epoch: Epoch, reply: Reply<Outcome>) -> bool {
+    pub fn reply(
+        &self,
+        hub: &Hub,
+        routes: &Routes,
+        id: CommandId,
+        epoch: Epoch,
+        reply: Reply<Outcome>,
+    ) -> bool {
         let mut state = self.lock();
         let mut orders = Vec::new();
         let look = state.origin.reply(super::clock::now(), id, epoch, reply, &mut orders);

@@ -17,12 +17,8 @@ fn hub() -> Arc<Hub> {
     let patience = Patience { hold: HOLD, freshness: Freshness { age: Duration::from_secs(1), drift: 10 } };
     let (tidings, _) = tokio::sync::mpsc::unbounded_channel();
     let next = AtomicU64::new(1000);
-    let hub = Hub::new(
-        me,
-        patience,
-        tidings,
-        Box::new(move || NexusId(next.fetch_add(1, Ordering::Relaxed))),
-    );
+    let hub =
+        Hub::new(me, patience, tidings, Box::new(move || NexusId(next.fetch_add(1, Ordering::Relaxed))));
     hub.standing().set_until(Some(clock::now() + Duration::from_secs(60)));
     hub
 }

@@ -16,7 +16,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub enum RegistrationError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the document {0} is damaged: {1}; it tells which numbers are given, so nothing is guessed: restore it from a backup of the store")]
+    #[error(
+        "the document {0} is damaged: {1}; it tells which numbers are given, so nothing is guessed: restore it from a backup of the store"
+    )]
     Damaged(DocumentName, String),
     #[error(transparent)]
     Numbers(#[from] NumbersError),

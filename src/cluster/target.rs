@@ -4,6 +4,7 @@ use super::hub::Hub;
 use super::unit::SharedUnit;
 use crate::backend::Device;
 use arc_swap::ArcSwap;
+use futures_util::future::join_all;
 use glint_target_core::lun::target::TargetDevice;
 use glint_target_core::lun::task_set::Abort;
 use glint_target_core::scsi::command::{
@@ -11,7 +12,6 @@ use glint_target_core::scsi::command::{
 };
 use glint_target_core::scsi::lun_address::{LunAddress, LunKind};
 use glint_target_core::scsi::sense::Asc;
-use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -120,7 +120,8 @@ impl SharedTarget {
         };
         let units = self.units();
         let elsewhere = units.iter().filter(|(_, unit)| unit.gate().epoch().is_none());
-        join_all(elsewhere.map(|(number, unit)| unit.manage(nexus, whole(LunAddress::from_number(*number))))).await;
+        join_all(elsewhere.map(|(number, unit)| unit.manage(nexus, whole(LunAddress::from_number(*number)))))
+            .await;
         self.local.manage(nexus, function).await
     }
 

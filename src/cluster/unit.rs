@@ -136,13 +136,8 @@ impl SharedUnit {
                 // It came in before others went on without this node; its session is about to be ended.
                 return refused(Reason::Unavailable);
             }
-            let waiting = Waiting {
-                nexus: Arc::clone(nexus),
-                command: command.clone(),
-                since,
-                class,
-                is_repeatable,
-            };
+            let waiting =
+                Waiting { nexus: Arc::clone(nexus), command: command.clone(), since, class, is_repeatable };
             let mut place = self.outbound.arrive(&self.hub, &self.routes.load(), waiting);
             if class == Class::Medium && self.routes.load().medium == Route::Wait {
                 self.hub.tell(Tidings::Wanted(Arc::clone(&self.name)));

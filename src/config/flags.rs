@@ -30,6 +30,14 @@ pub struct Flags {
     pub volumes: Vec<String>,
     /// `--state-dir DIR`: instead of the file's `state_dir`.
     pub state_dir: Option<PathBuf>,
+    /// `--node ID`: instead of the file's `id` of `[node]`.
+    pub node: Option<String>,
+    /// `--store URL`: what the nodes of a cluster agree on lies there.
+    pub store: Option<String>,
+    /// `--internal ADDR`: bound for the connections of other nodes.
+    pub internal: Option<String>,
+    /// `--internal-advertise ADDR`: told to other nodes instead of that.
+    pub internal_advertise: Option<String>,
 }
 
 /// Reads the values of a repeated flag as addresses.

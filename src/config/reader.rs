@@ -375,6 +375,7 @@ from_strings! {
     super::name::Serial: "a string",
     super::model::FileIo: "\"auto\", \"io-uring\" or \"threads\"",
     super::model::Provisioning: "\"thin\" or \"full\"",
+    super::store::StoreUrl: "a store such as \"gluster://gluster1/vol1/glint/store\"",
     super::device::DeviceSpec: "a device such as \"file:/srv/disk.img\"",
 }
 

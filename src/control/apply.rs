@@ -2,9 +2,9 @@
 
 use super::limits;
 use super::portals;
+use super::shared::OpenShared;
 use super::state::Store;
 use super::volumes::{OpenTarget, VolumeError};
-use super::shared::OpenShared;
 use crate::backend::{BackendContext, Device};
 use crate::cluster::{Cluster, ClusterError, Front, Hooks, Neighbour, RegistrationError};
 use crate::config::{Config, LunConfig, TargetConfig};
@@ -104,7 +104,8 @@ impl Control {
             next_nexus: Box::new(move || numbering.nexus_id()),
             expel: Box::new(move || expelling.expel()),
         };
-        self.cluster = Some(Cluster::join(cluster, &tags, hooks, self.workers.clone(), self.node.metrics()).await?);
+        self.cluster =
+            Some(Cluster::join(cluster, &tags, hooks, self.workers.clone(), self.node.metrics()).await?);
         Ok(())
     }
 
@@ -153,10 +154,12 @@ impl Control {
         }
         let (resolved, unresolved) = portals::resolve(&config.portals).await;
         let unbound = self.listeners.apply(&portals::to_bind(&resolved, |tag| self.number(tag))).await;
-        self.groups = portals::groups(&resolved, |tag| self.number(tag), |wanted| self.listeners.bound(wanted));
+        self.groups =
+            portals::groups(&resolved, |tag| self.number(tag), |wanted| self.listeners.bound(wanted));
         for target in &config.targets {
             if let Some(open) = self.targets.get(&*target.iqn) {
-                let groups = self.groups.iter().filter(|group| self.served_groups(target).contains(&group.tag));
+                let groups =
+                    self.groups.iter().filter(|group| self.served_groups(target).contains(&group.tag));
                 open.device.server.local().set_ports(groups.map(|group| (group.tag, group.tag)));
             }
         }
@@ -175,7 +178,8 @@ impl Control {
     /// Tells initiators what is served now: also when other nodes have come or gone.
     pub async fn publish(&self, config: &Config) {
         let targets = config.targets.iter().filter_map(|target| self.served(target)).map(Arc::new).collect();
-        let groups = self.groups.iter().cloned().chain(self.neighbours().iter().map(portals::neighbour)).collect();
+        let groups =
+            self.groups.iter().cloned().chain(self.neighbours().iter().map(portals::neighbour)).collect();
         await_end(self.node.publish(Snapshot::new(targets, groups, config.discovery_auth.clone()))).await;
     }
 
@@ -232,10 +236,9 @@ impl Control {
     async fn change_units(&mut self, config: &Config, failed: &mut Vec<ApplyError>) {
         let mut opening = Vec::new();
         for wanted in &config.targets {
-            let open = self
-                .targets
-                .entry(wanted.iqn.to_string())
-                .or_insert_with(|| OpenTarget::new(wanted.iqn.shared(), Arc::clone(&self.copies), self.cluster.as_ref()));
+            let open = self.targets.entry(wanted.iqn.to_string()).or_insert_with(|| {
+                OpenTarget::new(wanted.iqn.shared(), Arc::clone(&self.copies), self.cluster.as_ref())
+            });
             let changes = open.changes(wanted);
             for number in changes.close {
                 open.close(number, self.node.metrics(), self.cluster.as_ref()).await;

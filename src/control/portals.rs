@@ -94,7 +94,8 @@ pub(super) fn records(
 
 /// A portal group of another node, for initiators. TLS is told as there is none: what another node has is behind its own door.
 pub(super) fn neighbour(of: &Neighbour) -> PortalGroup {
-    let addresses = of.addresses.iter().map(|address| PortalAddress { told: Told::Fixed(address.clone()), tls: false });
+    let addresses =
+        of.addresses.iter().map(|address| PortalAddress { told: Told::Fixed(address.clone()), tls: false });
     PortalGroup { tag: of.number, addresses: addresses.collect() }
 }
 

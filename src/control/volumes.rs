@@ -4,8 +4,8 @@ use super::shared::OpenShared;
 use super::space::SpaceWatcher;
 use super::state::Store;
 use crate::backend::{self, BackendContext, Device, OpenError, OpenOptions};
-use crate::config::{LunConfig, TargetConfig};
 use crate::cluster::{Cluster, Front, SharedTarget};
+use crate::config::{LunConfig, TargetConfig};
 use crate::server::catalog::ServedDevice;
 use crate::state::StateError;
 use crate::telemetry::metrics::Metrics;
@@ -171,7 +171,13 @@ impl OpenTarget {
     }
 
     /// Serves a unit that other nodes serve too.
-    pub(super) fn add_shared(&mut self, lun: LunConfig, opened: OpenShared, cluster: &Cluster, metrics: &Metrics) {
+    pub(super) fn add_shared(
+        &mut self,
+        lun: LunConfig,
+        opened: OpenShared,
+        cluster: &Cluster,
+        metrics: &Metrics,
+    ) {
         if let Some(target) = self.device.server.as_shared() {
             self.local().add_unit(lun.number, Arc::clone(&opened.shell));
             cluster.add(opened.serve(target, lun.number, &self.watchers));

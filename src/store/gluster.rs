@@ -45,7 +45,9 @@ impl GlusterDirectory {
     pub(super) async fn within(&self, name: &str) -> Result<Self, StoreOpenError> {
         let (path, shown) = (format!("{}/{name}", self.path), format!("{}/{name}", self.shown));
         let volume = self.volume.clone();
-        Self { volume, path: String::new(), shown, deadline: self.deadline, clock: Clock::new() }.made(path).await
+        Self { volume, path: String::new(), shown, deadline: self.deadline, clock: Clock::new() }
+            .made(path)
+            .await
     }
 
     /// The same for the directory of that path.

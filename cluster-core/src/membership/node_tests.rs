@@ -10,6 +10,7 @@ fn record() -> NodeRecord {
         }],
         group: 3,
         internal: "10.0.0.7:9470".into(),
+        certificate: "0a1b".into(),
         version: "0.1.0".into(),
         left: false,
     }
@@ -35,6 +36,16 @@ fn what_is_missing_or_wrong_is_told() {
             assert_eq!(NodeRecord::read(&body), Err(RecordError(name)));
         }
     }
+}
+
+#[test]
+fn a_record_without_a_certificate_has_an_empty_one() {
+    let mut body = Body::new();
+    record().write(&mut body);
+    body.remove("certificate");
+    assert_eq!(NodeRecord::read(&body), Ok(NodeRecord { certificate: String::new(), ..record() }));
+    body.insert("certificate".into(), json!(7));
+    assert_eq!(NodeRecord::read(&body), Err(RecordError("certificate")));
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct OwnerRecord {
     pub pinned: bool,
     /// How often in a row its preferred owner has died soon after it had got it back.
     pub failures: u32,
+    /// Its owner has fenced it: the store refuses the I/O of all others.
+    pub fences: bool,
 }
 
 /// The record as it was read or written last.
@@ -44,7 +46,7 @@ pub struct Seen {
 impl OwnerRecord {
     /// A record without a history.
     pub fn of(holder: Holder) -> Self {
-        Self { holder, pinned: false, failures: 0 }
+        Self { holder, pinned: false, failures: 0, fences: true }
     }
 
     /// Puts it into a body, of which it leaves all other members as they are.
@@ -63,6 +65,7 @@ impl OwnerRecord {
         }
         body.insert("pinned".into(), self.pinned.into());
         body.insert("failures".into(), self.failures.into());
+        body.insert("fences".into(), self.fences.into());
     }
 
     fn read(body: &Body) -> Result<Self, RecordError> {
@@ -83,6 +86,7 @@ impl OwnerRecord {
             holder,
             pinned: body.get("pinned").and_then(Value::as_bool).ok_or(RecordError("pinned"))?,
             failures: failures.ok_or(RecordError("failures"))?,
+            fences: body.get("fences").map_or(Some(true), Value::as_bool).ok_or(RecordError("fences"))?,
         })
     }
 }

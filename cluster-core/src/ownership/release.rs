@@ -60,8 +60,13 @@ impl Ownership {
 
     /// Sets the record. Nothing runs under this epoch any more.
     pub(super) fn release(&mut self, epoch: Epoch, to: Option<NodeId>, pinned: bool, do_: &mut Vec<Action>) {
-        let failures = self.seen.as_ref().map_or(0, |seen| seen.record.failures);
-        let record = OwnerRecord { holder: Holder::Released(to.clone()), pinned, failures };
+        let seen = self.seen.as_ref().map(|seen| &seen.record);
+        let record = OwnerRecord {
+            holder: Holder::Released(to.clone()),
+            pinned,
+            failures: seen.map_or(0, |seen| seen.failures),
+            fences: seen.map_or(self.settings.fences, |seen| seen.fences),
+        };
         self.step = Step::Releasing { epoch, to };
         self.begin_setting(epoch, record, do_);
     }

@@ -199,7 +199,9 @@ impl<D: Directory> Documents<D> {
             Some((version, true)) => match self.open(document, version).await {
                 Ok(Ok(envelope)) => Ok(State::of(version, envelope)),
                 Ok(Err(Fault::Damaged(what))) => Ok(State::without(version, Found::Damaged(what))),
-                Ok(Err(fault @ Fault::TooNew(_))) => Err(StoreError::Unfit(document.clone(), fault.to_string())),
+                Ok(Err(fault @ Fault::TooNew(_))) => {
+                    Err(StoreError::Unfit(document.clone(), fault.to_string()))
+                }
                 // Put aside or collected in the meantime: there is a newer one.
                 Err(DirectoryError::Missing) => return Ok(None),
                 Err(error) => Err(StoreError::Directory { document: document.clone(), error }),

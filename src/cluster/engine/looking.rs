@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use glint_cluster_core::membership::NodeRecord;
 use glint_cluster_core::ownership::{Input, Seen, Wish};
-use glint_cluster_core::store::{Body, Documents, DocumentName, Directory, Found, State, StoreError, Survey};
+use glint_cluster_core::store::{Body, Directory, DocumentName, Documents, Found, State, StoreError, Survey};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -104,7 +104,8 @@ impl Engine {
                     } else {
                         self.reported.remove(&document);
                     }
-                    is_membership_new |= document.as_str().starts_with("node-") || document.as_str() == "numbers";
+                    is_membership_new |=
+                        document.as_str().starts_with("node-") || document.as_str() == "numbers";
                     self.cache.insert(document, state);
                 }
                 Err(error) => {
@@ -162,7 +163,9 @@ impl Engine {
                 _ => None,
             };
             let Some(wish) = wish else { continue };
-            if volume.machine.seen().is_some_and(|seen| seen.epoch == wish.epoch) && !volume.machine.is_moving() {
+            if volume.machine.seen().is_some_and(|seen| seen.epoch == wish.epoch)
+                && !volume.machine.is_moving()
+            {
                 self.drive(&name, Input::Move(wish.to));
             }
         }

@@ -5,7 +5,9 @@ use crate::cluster::clock;
 use crate::cluster::link::Fingerprint;
 use crate::cluster::links::{self, Whereabouts};
 use crate::cluster::node::Neighbour;
-use glint_cluster_core::membership::{Incarnation, Judgement, MOST_BEAT_BYTES, NodeId, NodeRecord, Numbers, Portal};
+use glint_cluster_core::membership::{
+    Incarnation, Judgement, MOST_BEAT_BYTES, NodeId, NodeRecord, Numbers, Portal,
+};
 use glint_cluster_core::ownership::{Holder, Member as Group};
 use glint_cluster_core::store::{Directory, DirectoryError, DocumentName, Found};
 use std::collections::{HashMap, HashSet};
@@ -120,9 +122,7 @@ impl Engine {
     /// The groups of the nodes that live and cannot be reached from here.
     pub(super) fn unreachable(&self) -> Vec<u16> {
         let is_out_of_reach = |member: &&Member| {
-            self.peers
-                .get(&member.incarnation)
-                .is_some_and(|peer| peer.is_out_of_reach(self.peers.timing()))
+            self.peers.get(&member.incarnation).is_some_and(|peer| peer.is_out_of_reach(self.peers.timing()))
         };
         self.members.values().filter(is_out_of_reach).map(|member| member.record.group).collect()
     }
@@ -187,8 +187,12 @@ impl Engine {
         }
         self.is_view_new = true;
         match (before.0, after.0) {
-            (Judgement::Alive, Judgement::Dead) => tracing::warn!(node = %whose.node, "a node is dead: no heartbeat"),
-            (Judgement::Dead, Judgement::Alive) => tracing::info!(node = %whose.node, "a node is alive again"),
+            (Judgement::Alive, Judgement::Dead) => {
+                tracing::warn!(node = %whose.node, "a node is dead: no heartbeat")
+            }
+            (Judgement::Dead, Judgement::Alive) => {
+                tracing::info!(node = %whose.node, "a node is alive again")
+            }
             _ => {}
         }
         if !before.1 && after.1 {
@@ -199,7 +203,8 @@ impl Engine {
     /// The target port groups as the records have them.
     pub(super) fn take_groups(&mut self) {
         let me = Group { incarnation: self.me().clone(), group: self.parts.numbers.group };
-        let of = |member: &Member| Group { incarnation: member.incarnation.clone(), group: member.record.group };
+        let of =
+            |member: &Member| Group { incarnation: member.incarnation.clone(), group: member.record.group };
         self.groups = self.members.values().map(of).chain([me]).collect();
         self.groups.sort_by_key(|group| group.group);
         self.ports = self.groups.iter().map(|group| self.ports_of(&group.incarnation.node)).collect();

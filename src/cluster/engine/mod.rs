@@ -16,9 +16,7 @@ use crate::backend::Device;
 use crate::server::Workers;
 use crate::store::Store;
 use bytes::Bytes;
-use glint_cluster_core::membership::{
-    Beat, Incarnation, Lease, NodeId, Numbers, Peers, Term, Timing,
-};
+use glint_cluster_core::membership::{Beat, Incarnation, Lease, NodeId, Numbers, Peers, Term, Timing};
 use glint_cluster_core::ownership::{Input, Member as Group, SetOutcome, Ticket};
 use glint_cluster_core::store::{Directory, DocumentName, Documents, State};
 use glint_target_core::lun::unit::LogicalUnit;
@@ -126,7 +124,11 @@ pub struct Engine {
 
 impl Engine {
     /// Runs until nobody has orders any more.
-    pub async fn run(parts: Parts, mut orders: UnboundedReceiver<Order>, mut tidings: UnboundedReceiver<Tidings>) {
+    pub async fn run(
+        parts: Parts,
+        mut orders: UnboundedReceiver<Order>,
+        mut tidings: UnboundedReceiver<Tidings>,
+    ) {
         let (events, mut incoming) = unbounded_channel();
         let now = clock::now();
         let mut engine = Self {

@@ -14,7 +14,9 @@ use glint_cluster_core::ownership::{
     AccessState as Access, Action, Class, Epoch, Input, OwnerRecord, Ownership, SetOutcome, Settings, Ticket,
     View, access_states,
 };
-use glint_cluster_core::store::{Body, DocumentName, Documents, Found, Nonce, Outcome, State, Timing as Keeping};
+use glint_cluster_core::store::{
+    Body, DocumentName, Documents, Found, Nonce, Outcome, State, Timing as Keeping,
+};
 use glint_target_core::device::BlockDevice;
 use glint_target_core::lun::alua::{AccessState, PortGroup};
 use glint_target_core::lun::memory::UnitMemory;
@@ -243,12 +245,15 @@ impl Engine {
             let loading = async {
                 // Each in a directory of its own: whoever changes a document lists what is beside it.
                 let name = format!("units/{:016x}", u64::from_be_bytes(naa));
-                let directory = documents.directory().within(&name).await.map_err(|error| error.to_string())?;
+                let directory =
+                    documents.directory().within(&name).await.map_err(|error| error.to_string())?;
                 let documents = Arc::new(Documents::new(directory, Keeping::default()));
                 let memory =
                     SharedDocuments::claim(documents, naa, epoch).await.map_err(|error| error.to_string())?;
                 let unit = Arc::new(make(Some(Arc::new(memory))));
-                unit.recall().await.map_err(|(document, error)| format!("its {}: {error}", document.name()))?;
+                unit.recall()
+                    .await
+                    .map_err(|(document, error)| format!("its {}: {error}", document.name()))?;
                 Ok::<_, String>(unit)
             };
             let loaded = loading.await.inspect_err(|error| {
@@ -266,7 +271,11 @@ impl Engine {
             if is_new {
                 let size = unit.device().geometry().size;
                 tracing::info!(volume = %name, epoch = epoch.0, size, "this node owns the volume now");
-                parts.target.local().replace_unit(parts.lun, Arc::clone(&unit), asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
+                parts.target.local().replace_unit(
+                    parts.lun,
+                    Arc::clone(&unit),
+                    asc::ASYMMETRIC_ACCESS_STATE_CHANGED,
+                );
                 (parts.serving)(Some(&unit));
             }
             volume.serving = Some((epoch, unit));

@@ -40,11 +40,7 @@ struct Own {
 const COMMANDS: &[Own] = &[
     Own { opcode: 0x00, anywhere: false, answer: |_, _| Ok(Vec::new()) },
     Own { opcode: 0x03, anywhere: true, answer: sense },
-    Own {
-        opcode: 0x12,
-        anywhere: true,
-        answer: |cdb, place| inquiry::without_unit(cdb, place),
-    },
+    Own { opcode: 0x12, anywhere: true, answer: |cdb, place| inquiry::without_unit(cdb, place) },
     Own { opcode: 0xa0, anywhere: true, answer: luns },
 ];
 

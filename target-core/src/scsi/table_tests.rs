@@ -233,7 +233,8 @@ fn what_limits_count() {
 /// A new command has to decide: whoever adds one reads this.
 #[test]
 fn where_commands_of_shared_units_are_executed() {
-    let names = |site: Site| -> Vec<_> { Rows::rows().filter(|row| row.site == site).map(|row| row.name).collect() };
+    let names =
+        |site: Site| -> Vec<_> { Rows::rows().filter(|row| row.site == site).map(|row| row.name).collect() };
     assert_eq!(
         names(Site::Anywhere),
         [
@@ -246,7 +247,11 @@ fn where_commands_of_shared_units_are_executed() {
     );
     assert_eq!(names(Site::Probe), ["TEST UNIT READY", "REQUEST SENSE"]);
     for row in Rows::rows().filter(|row| row.site == Site::Owner { is_repeatable: true }) {
-        assert!(!row.needs.writable && !matches!(row.data, Data::Out(_) | Data::OutBlocks(_)), "{}", row.name);
+        assert!(
+            !row.needs.writable && !matches!(row.data, Data::Out(_) | Data::OutBlocks(_)),
+            "{}",
+            row.name
+        );
     }
     assert_eq!(Rows::site(&[0xff]), Site::Anywhere, "nonsense is refused where it comes in");
     assert_eq!(Rows::site(&[]), Site::Probe, "TEST UNIT READY, as any other look at it");

@@ -1,7 +1,7 @@
 use super::*;
+use crate::lun::unit::LogicalUnit;
 use crate::scsi::command::Response;
 use crate::scsi::sense::SenseKey;
-use crate::lun::unit::LogicalUnit;
 use crate::testing::{Bench, RamDevice, config, nexus, sense_of};
 
 fn set(bench: &Bench, list: &[u8]) -> Response {

@@ -2,7 +2,9 @@
 
 use super::Table;
 use crate::device::BlockDevice;
-use crate::scsi::row::{AccessClass, ClaimKind, Data, Handler, LengthField, ReservationClass, Row, Site, Timeouts};
+use crate::scsi::row::{
+    AccessClass, ClaimKind, Data, Handler, LengthField, ReservationClass, Row, Site, Timeouts,
+};
 use crate::scsi::{identifying_information, priority, supported_opcodes, target_port_groups, timestamp};
 
 impl<D: BlockDevice> Table<D> {

@@ -5,7 +5,8 @@ use crate::device::BlockDevice;
 use crate::lun::condition::UpkeepRule;
 use crate::scsi::extent::Layout;
 use crate::scsi::row::{
-    AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Site, Timeouts, Toll,
+    AccessClass, Bits, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Site, Timeouts,
+    Toll,
 };
 use crate::scsi::{
     format_unit, get_lba_status, read_capacity, read_defect_data, sanitize, start_stop_unit, unmap, usage,

@@ -4,7 +4,8 @@ use super::Table;
 use crate::device::BlockDevice;
 use crate::lun::condition::UpkeepRule;
 use crate::scsi::row::{
-    AccessClass, AttentionRule, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Site, Timeouts,
+    AccessClass, AttentionRule, ClaimKind, Data, Handler, LengthField, Needs, ReservationClass, Row, Site,
+    Timeouts,
 };
 use crate::scsi::{
     data_buffer, inquiry, log_select, log_sense, mode_select, mode_sense, report_luns, request_sense,
