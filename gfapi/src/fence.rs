@@ -35,6 +35,14 @@ impl LockOwner {
     }
 }
 
+impl LockOwner {
+    /// Its name.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl fmt::Debug for LockOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.escape_ascii())
@@ -47,7 +55,7 @@ impl File {
     /// owner. The file stays one that needs a lock, for good; closing it gives up the lock, not that.
     ///
     /// A former holder whose process stands still keeps the locks of replication for as long as its connections live. When these are in
-    /// the way for a second, they are broken.
+    /// the way for three seconds, they are broken.
     ///
     /// It may take as long as GlusterFS waits for a brick that hangs. A caller that cannot wait drops the future;
     /// then the lock may be taken, or not, at any time as long as the file is open.

@@ -14,13 +14,14 @@ use std::{
 
 use crate::{Error, instance::Instance};
 
-/// How long a lock is waited for: one that lives gives it up with its next write, and at the latest a second after its last.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a lock is waited for. A client that lives gives it up when its writes under way have ended, which slow disks may delay; those of one whose lock is broken
+/// may land after the next has the file.
+const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Locks on all of the file's data: what a client takes for a run of writes. Those of repairs under way are on parts of it.
-const OF_WRITERS: &CStr = c"glusterfs.clrlk.tinode.kgranted.0,0-0";
-/// Whatever else: of changes of attributes, or of writes where locks are not kept for more than one.
-const ALL: &CStr = c"glusterfs.clrlk.tinode.kgranted";
+/// Which locks: those of a whole file's data, which a client takes for a run of writes, and those of its attributes, which it takes to set the rule. Not
+/// the locks on parts of the data: the self-heal daemon copies under them, and would put old data over new without.
+const BROKEN: [&CStr; 2] =
+    [c"glusterfs.clrlk.tinode.kgranted.0,0-0", c"glusterfs.clrlk.tinode.kgranted.0,9223372036854775806-0"];
 
 /// Room for what the bricks tell of it.
 const MOST_TOLD: usize = 4096;
@@ -48,15 +49,15 @@ pub(crate) fn breaking_locks<T>(
 
 /// Until the other end of `ends` is gone.
 fn watch(instance: &Instance, path: &CStr, awaited: impl Fn() -> bool, ends: &Receiver<()>) {
-    let mut which = OF_WRITERS;
     while ends.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) && awaited() {
-        match instance.break_locks(path, which) {
-            Ok(told) => tracing::warn!(?path, told, "broke the locks of a client that stands still"),
-            Err(error) => {
-                tracing::warn!(?path, %error, "cannot break the locks of a client that stands still")
+        for which in BROKEN {
+            match instance.break_locks(path, which) {
+                Ok(told) => tracing::warn!(?path, told, "broke the locks of a client that stands still"),
+                Err(error) => {
+                    tracing::warn!(?path, %error, "cannot break the locks of a client that stands still")
+                }
             }
         }
-        which = ALL;
     }
 }
 

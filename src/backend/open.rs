@@ -197,7 +197,8 @@ pub async fn open(
 /// that is done by [`open()`], before somebody owns it.
 ///
 /// With an `owner` the store refuses the I/O of all others from now on, and this device's when the next one has taken it: what was refused fails as
-/// [`OwnershipLost`](glint_target_core::device::DeviceError::OwnershipLost). Without, nothing but agreement keeps others from the store.
+/// [`OwnershipLost`](glint_target_core::device::DeviceError::OwnershipLost). That holds for the same owner's former opening too. Without an owner, nothing but
+/// agreement keeps others from the store.
 ///
 /// When this is given up, by the deadline or because its future is dropped, a lock may be taken a little later still; it is given up at once.
 pub async fn open_owned(

@@ -12,6 +12,7 @@ use glint_gfapi::{Error, File, Kind, LockOwner, OpenOptions as FileOptions};
 use rustix::io::Errno;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -70,6 +71,17 @@ impl GlusterDevice {
         context: &BackendContext,
         owner: Option<&LockOwner>,
     ) -> Result<Self, OpenError> {
+        let owner = match owner {
+            Some(owner) => Some(opening_of(owner).ok_or_else(|| OpenError::GlusterFile {
+                device: DeviceSpec::Gluster(spec.clone()).to_string(),
+                doing: "name its owner",
+                source: Box::new(Error::Os {
+                    operation: "fd_set_lkowner",
+                    errno: Errno::INVAL.raw_os_error(),
+                }),
+            })?),
+            None => None,
+        };
         let until = Instant::now() + context.io_deadline;
         let device = DeviceSpec::Gluster(spec.clone()).to_string();
         let volume = connect_by(until, spec, context).await.ok_or_else(|| OpenError::GlusterSilent {
@@ -84,7 +96,7 @@ impl GlusterDevice {
             volume: volume.clone(),
             volumes: &context.volumes,
             limit: Some((until, context.io_deadline)),
-            owner,
+            owner: owner.as_ref(),
         };
         // Whatever is still under way when this is given up ends with the file's closing.
         let file = opening.open_existing().await?;
@@ -97,6 +109,14 @@ impl GlusterDevice {
         let inner = Patient::new(file, size, abilities, context.io_deadline, Some(claim));
         Self { inner, volume, taken: Taken::default() }
     }
+}
+
+/// The owner's name for one opening: what an earlier one under the same epoch has left on its way, and nobody orders with what comes now, is
+/// another's to the bricks.
+fn opening_of(owner: &LockOwner) -> Option<LockOwner> {
+    static OPENINGS: AtomicU64 = AtomicU64::new(0);
+    let opening = OPENINGS.fetch_add(1, Ordering::Relaxed);
+    LockOwner::new([owner.as_bytes(), format!(" {opening}").as_bytes()].concat())
 }
 
 /// The client of the file's volume. One that is not connected in time goes on connecting, for the next who asks: each attempt that is given up

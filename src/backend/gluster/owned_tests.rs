@@ -75,6 +75,8 @@ async fn who_takes_it_last_has_it() {
         let again = take(&spec, &one, "one 1").await.unwrap();
         again.write(0, &vec![3; 4096].into(), true).await.unwrap();
         again.flush().await.unwrap();
+        // What the former opening may have left on its way must not land any more.
+        assert_lost(&first).await;
         assert_lost(&second).await;
         // A file that is open twice without the bricks' order is refused.
         let unfenced = open_owned(&spec, &OpenOptions::default(), &one, None).await;
