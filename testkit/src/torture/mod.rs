@@ -1,0 +1,13 @@
+//! Several nodes that serve the same volumes, initiators that fail over between them, and everything that can go wrong meanwhile; what
+//! was acknowledged has to be there afterwards. `make torture` is the long form, `tests/torture.rs` the short one.
+
+pub mod block;
+pub mod cdb;
+pub mod ledger;
+pub mod multipath;
+pub mod namespace;
+pub mod path;
+pub mod proxy;
+pub mod tally;
+pub mod timers;
+pub mod verdict;
