@@ -3,11 +3,15 @@
 
 pub mod block;
 pub mod cdb;
+pub mod counter;
 pub mod ledger;
+pub mod load;
 pub mod multipath;
 pub mod namespace;
 pub mod path;
 pub mod proxy;
+pub mod reservations;
+pub mod site;
 pub mod tally;
 pub mod timers;
 pub mod verdict;
