@@ -77,14 +77,14 @@ mod tests {
     #[test]
     fn groups_and_their_states_are_found() {
         let page = [
-            0, 0x83, 0, 20, 0x01, 0x03, 0, 4, 1, 2, 3, 4, 0x51, 0x94, 0, 4, 0, 0, 0, 9, 0x51, 0x95, 0, 4, 0, 0, 1,
-            2,
+            0, 0x83, 0, 20, 0x01, 0x03, 0, 4, 1, 2, 3, 4, 0x51, 0x94, 0, 4, 0, 0, 0, 9, 0x51, 0x95, 0, 4, 0,
+            0, 1, 2,
         ];
         assert_eq!(group(&page), Some(0x102));
         assert_eq!(group(&page[..20]), None);
         let report = [
-            0, 0, 0, 24, 0x80, 0xff, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0x0f, 0xff, 0, 2, 0, 0, 0, 0, 0x01, 0xff, 0, 3,
-            0, 0, 0, 1, 0, 0, 0, 3,
+            0, 0, 0, 24, 0x80, 0xff, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0x0f, 0xff, 0, 2, 0, 0, 0, 0, 0x01, 0xff,
+            0, 3, 0, 0, 0, 1, 0, 0, 0, 3,
         ];
         assert_eq!(states(&report), [(1, OPTIMIZED), (2, TRANSITIONING), (3, NON_OPTIMIZED)]);
     }

@@ -10,7 +10,7 @@ use super::cdb;
 use super::ledger::{Floors, Ledger};
 use super::multipath::{Failed, Multipath};
 use super::site::Site;
-use crate::initiator::{Transfer, GOOD};
+use crate::initiator::{GOOD, Transfer};
 
 /// The most blocks of a write, and of a read. The longer of the writes are more than goes with a command.
 const MOST: (u64, u64) = (4, 8);
@@ -65,9 +65,9 @@ impl Load {
         Ok(())
     }
 
-    /// Waits for the commands under way, and for those that a worker has found wrong.
+    /// Waits for the commands under way, and panics where a host did.
     pub fn stop(mut self) {
-        for panic in self.join() {
+        if let Some(panic) = self.join().pop() {
             std::panic::resume_unwind(panic);
         }
     }

@@ -153,7 +153,7 @@ impl Multipath {
     }
 
     /// A path whose connection was closed has some time to come back by itself.
-    fn lose(&mut self, at: usize, session: Session, lost: &Lost) {
+    fn lose(&mut self, at: usize, session: Box<Session>, lost: &Lost) {
         self.paths[at].lose(session);
         if matches!(lost, Lost::Closed(_)) {
             self.paths[at].wait(self.timers.replacement);
@@ -162,7 +162,7 @@ impl Multipath {
     }
 
     /// The best path that has a session; `avoid` only where there is no other.
-    fn choose(&mut self, avoid: Option<usize>) -> Option<(usize, Session)> {
+    fn choose(&mut self, avoid: Option<usize>) -> Option<(usize, Box<Session>)> {
         if Instant::now() >= self.rescan_at {
             self.rescan(avoid);
         }
@@ -201,11 +201,8 @@ impl Multipath {
     pub fn access_states(&mut self, path: usize) -> Option<Vec<(u16, u8)>> {
         let mut session = self.paths[path].take()?;
         for _ in 0..HASTE {
-            let asked = session.initiator.attempt(
-                &cdb::REPORT_GROUPS,
-                Transfer::In(cdb::ROOM),
-                self.timers.command,
-            );
+            let asked =
+                session.initiator.attempt(&cdb::REPORT_GROUPS, Transfer::In(cdb::ROOM), self.timers.command);
             match asked {
                 Ok(end) if end.status == GOOD => {
                     self.paths[path].give(session);
@@ -221,6 +218,18 @@ impl Multipath {
         }
         self.paths[path].give(session);
         None
+    }
+
+    /// Asks for the path of this number to become active/optimized, on that path (SET TARGET PORT GROUPS).
+    pub fn activate(&mut self, path: usize) -> Result<(), String> {
+        self.paths[path].wait(self.timers.login);
+        let Some(group) = self.paths[path].group() else { return Err("there is no session".into()) };
+        let (cdb, list) = cdb::set_groups(group);
+        match self.run_on(path, &cdb, Transfer::Out(&list)) {
+            Ok(answer) if answer.end.status == GOOD => Ok(()),
+            Ok(answer) => Err(describe(&answer.end)),
+            Err(failed) => Err(failed.0),
+        }
     }
 
     /// Whether a command on each path meets a reservation of others.

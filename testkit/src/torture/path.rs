@@ -10,6 +10,9 @@ use super::timers::Timers;
 use super::verdict::{Verdict, judge};
 use crate::initiator::{GOOD, Initiator, Lost, Port, Transfer};
 
+/// How often it is looked whether the target says something on a session that is not used.
+const LISTEN: Duration = Duration::from_millis(100);
+
 /// A session, and the target port group that it goes through.
 pub struct Session {
     /// The session.
@@ -21,7 +24,7 @@ pub struct Session {
 enum State {
     /// To be logged in again.
     Down,
-    Up(Session),
+    Up(Box<Session>),
     /// In use: there is a session, or somebody is about to say that there is none any more.
     Taken,
     /// No more of it.
@@ -45,6 +48,15 @@ impl Slot {
         }
         drop(now);
         self.changed.notify_all();
+    }
+
+    fn give(&self, session: Box<Session>) {
+        if session.initiator.is_asked_to_leave() {
+            session.initiator.leave();
+            self.set(State::Down);
+        } else {
+            self.set(State::Up(session));
+        }
     }
 }
 
@@ -70,7 +82,7 @@ impl Path {
     }
 
     /// The session, if there is one; it has to be given back or said to be lost.
-    pub fn take(&self) -> Option<Session> {
+    pub fn take(&self) -> Option<Box<Session>> {
         let mut state = self.slot.lock();
         match std::mem::replace(&mut *state, State::Taken) {
             State::Up(session) => Some(session),
@@ -82,17 +94,12 @@ impl Path {
     }
 
     /// It can be used again; unless the target has asked for its end.
-    pub fn give(&self, session: Session) {
-        if session.initiator.is_asked_to_leave() {
-            session.initiator.leave();
-            self.slot.set(State::Down);
-        } else {
-            self.slot.set(State::Up(session));
-        }
+    pub fn give(&self, session: Box<Session>) {
+        self.slot.give(session);
     }
 
     /// Closes the session, and has it replaced.
-    pub fn lose(&self, session: Session) {
+    pub fn lose(&self, session: Box<Session>) {
         drop(session);
         self.slot.set(State::Down);
     }
@@ -135,18 +142,39 @@ fn keep(slot: &Slot, portal: SocketAddr, port: &Port, timers: Timers) {
     loop {
         let state = slot.lock();
         let is_kept = |state: &mut State| matches!(state, State::Up(_) | State::Taken);
-        let state = slot.changed.wait_while(state, is_kept).unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, State::Over) {
-            return;
+        let waited = slot.changed.wait_timeout_while(state, LISTEN, is_kept);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match &*state {
+            State::Over => return,
+            State::Up(session) if session.initiator.has_news() => {
+                let heard = std::mem::replace(&mut *state, State::Taken);
+                drop(state);
+                if let State::Up(session) = heard {
+                    listen(slot, session);
+                }
+                continue;
+            }
+            State::Up(_) | State::Taken => continue,
+            State::Down => drop(state),
         }
-        drop(state);
         match log_in(portal, port, timers) {
-            Ok(session) => slot.set(State::Up(session)),
+            Ok(session) => slot.set(State::Up(Box::new(session))),
             Err(_) => {
                 let state = slot.lock();
                 let is_going_on = |state: &mut State| !matches!(state, State::Over);
                 drop(slot.changed.wait_timeout_while(state, timers.pause, is_going_on));
             }
+        }
+    }
+}
+
+/// Takes what the target says by itself, and does what it asks for.
+fn listen(slot: &Slot, mut session: Box<Session>) {
+    match session.initiator.hear() {
+        Ok(()) => slot.give(session),
+        Err(_) => {
+            drop(session);
+            slot.set(State::Down);
         }
     }
 }

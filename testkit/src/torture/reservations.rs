@@ -67,13 +67,14 @@ impl Reservations {
         let write = (cdb::write(0, 1), Transfer::Out(&block));
         let read = (cdb::read(0, 1), Transfer::In(BLOCK as u32));
         let third = &mut self.third;
-        let mut expect = |who: &str, host: &mut Multipath, (cdb, transfer): ([u8; 10], Transfer<'_>), is_kept_out| {
-            let found = host.conflicts(&cdb, transfer)?;
-            if found.iter().any(|conflict| *conflict != is_kept_out) {
-                faults.push(format!("{who} meets a conflict at each portal: {found:?}"));
-            }
-            Ok(())
-        };
+        let mut expect =
+            |who: &str, host: &mut Multipath, (cdb, transfer): ([u8; 10], Transfer<'_>), is_kept_out| {
+                let found = host.conflicts(&cdb, transfer)?;
+                if found.iter().any(|conflict| *conflict != is_kept_out) {
+                    faults.push(format!("{who} meets a conflict at each portal: {found:?}"));
+                }
+                Ok(())
+            };
         expect("a third host's write", third, write, true)?;
         expect("a third host's read", third, read, false)?;
         expect("the registrant's write", other, write, false)?;

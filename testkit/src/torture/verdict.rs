@@ -1,9 +1,7 @@
 //! What the end of a command means to a host with several paths: done, again, elsewhere, or an error. As Linux' `scsi_check_sense`, its
 //! ALUA handler and dm-multipath have it.
 
-use crate::initiator::{
-    BUSY, CHECK_CONDITION, End, GOOD, RESERVATION_CONFLICT, TASK_ABORTED, TASK_SET_FULL,
-};
+use crate::initiator::{BUSY, CHECK_CONDITION, End, GOOD, RESERVATION_CONFLICT, TASK_ABORTED, TASK_SET_FULL};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
