@@ -109,9 +109,9 @@ soak: build ## ordinary life for a while, and whether anything grows by it: make
 	@scripts/install-deps test
 	$(MEASURE) soak -- $(SECONDS) $(SOAK)
 
-torture: build ## nodes that are killed, frozen, cut off and moved under load (hours): make torture TORTURE='--short kill move'
+torture: build ## nodes that are killed, frozen, cut off and moved under load (about an hour): make torture TORTURE='--short kill move'
 	@scripts/install-deps test
-	$(PLACES) TEST_LIMIT=28800 scripts/run-test-binary \
+	$(PLACES) TEST_LIMIT=14400 scripts/run-test-binary \
 		cargo run --quiet --locked -p glint-testkit --bin torture -- $(TORTURE)
 
 bindings: ## regenerate the libgfapi bindings from the installed header

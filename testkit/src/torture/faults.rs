@@ -1,10 +1,11 @@
 //! What is done to the nodes, and how often.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::cluster::{Cluster, VOLUMES};
 use super::multipath::Multipath;
+use super::node::Node;
 use super::proxy::Mode;
 use super::timers::Timers;
 
@@ -68,6 +69,9 @@ impl Pace {
         increments: 300,
     };
 }
+
+/// How long a move may take.
+const MOVING: Duration = Duration::from_secs(10);
 
 /// The moves of one round: enough to go by both ways.
 const MOVES: u64 = 2;
@@ -170,7 +174,7 @@ impl Fault {
             }
             Self::CutStore => {
                 cluster.relocate(volume, count - 1)?;
-                thread::sleep(Duration::from_secs(1));
+                wait_for_owner(cluster, count - 1)?;
                 cluster.cut_store(true);
                 thread::sleep(pace.notice);
                 cluster.notice_cut();
@@ -192,19 +196,29 @@ impl Fault {
                     } else {
                         cluster.relocate(volume, to)?;
                     }
-                    thread::sleep(Duration::from_secs(1));
-                    // It may have been taken by nobody yet where nothing is written; here all is.
-                    let now = cluster.owner(volume)?;
-                    if now != to {
-                        return Err(format!("moved to node {}, owned by {}", to + 1, now + 1));
-                    }
+                    wait_for_owner(cluster, to)?;
                 }
             }
             Self::Reopen => {
-                cluster.nodes.iter_mut().for_each(super::node::Node::kill);
+                cluster.nodes.iter_mut().for_each(Node::kill);
                 cluster.start_all();
             }
         }
         Ok(())
+    }
+}
+
+fn wait_for_owner(cluster: &Cluster, node: usize) -> Result<(), String> {
+    let deadline = Instant::now() + MOVING;
+    loop {
+        // On the way it is nobody's.
+        let now = cluster.owner(VOLUMES[0]);
+        if now == Ok(node) {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(format!("it did not move to node {} within {MOVING:?}: {now:?}", node + 1));
+        }
+        thread::sleep(Duration::from_millis(100));
     }
 }

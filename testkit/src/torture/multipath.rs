@@ -173,15 +173,7 @@ impl Multipath {
 
     fn rank(&self, path: usize) -> u8 {
         let state = self.paths[path].group().and_then(|group| self.states.get(&group).copied());
-        match state {
-            Some(cdb::OPTIMIZED | cdb::NON_OPTIMIZED) | None if self.pinned == Some(path) => 0,
-            Some(cdb::OPTIMIZED) => 1,
-            Some(cdb::NON_OPTIMIZED) => 2,
-            // Nothing is known yet.
-            None => 3,
-            Some(cdb::TRANSITIONING) => 4,
-            Some(_) => 5,
-        }
+        rank(state, self.pinned == Some(path))
     }
 
     /// Asks for the access states, on the first path that answers.
@@ -239,10 +231,42 @@ impl Multipath {
     }
 }
 
+/// The less, the better is a path in this state, as Linux' ALUA prioritizer has it.
+fn rank(state: Option<u8>, is_pinned: bool) -> u8 {
+    match state {
+        Some(cdb::OPTIMIZED | cdb::NON_OPTIMIZED) | None if is_pinned => 0,
+        Some(cdb::OPTIMIZED) => 1,
+        Some(cdb::NON_OPTIMIZED) => 2,
+        // Nothing is known yet.
+        None => 3,
+        Some(cdb::TRANSITIONING) => 4,
+        Some(_) => 5,
+    }
+}
+
 fn reason(lost: &Lost) -> String {
     match lost {
         Lost::Closed(_) => "closed".into(),
         Lost::Silent => "silent".into(),
         Lost::Refused(class, detail) => format!("login {class:02x}{detail:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_path_is_the_active_one_and_a_pinned_one_as_long_as_it_is_active() {
+        let unavailable = Some(0x3);
+        let mut states =
+            [unavailable, Some(cdb::NON_OPTIMIZED), Some(cdb::TRANSITIONING), Some(cdb::OPTIMIZED)];
+        states.sort_by_key(|state| rank(*state, false));
+        assert_eq!(
+            states,
+            [Some(cdb::OPTIMIZED), Some(cdb::NON_OPTIMIZED), Some(cdb::TRANSITIONING), unavailable]
+        );
+        assert!(rank(Some(cdb::NON_OPTIMIZED), true) < rank(Some(cdb::OPTIMIZED), false));
+        assert!(rank(unavailable, true) > rank(Some(cdb::NON_OPTIMIZED), false));
     }
 }

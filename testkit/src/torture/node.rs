@@ -31,12 +31,14 @@ pub struct Node {
     process: Option<Process>,
     /// The logs of its former starts.
     logs: Vec<String>,
+    /// Panics in its logs that were told.
+    panics: usize,
 }
 
 impl Node {
     /// One that is not started.
     pub fn new(id: String, portal: SocketAddr, internal: Proxy, command: Vec<PathBuf>) -> Self {
-        Self { id, portal, internal, command, process: None, logs: Vec::new() }
+        Self { id, portal, internal, command, process: None, logs: Vec::new(), panics: 0 }
     }
 
     /// Starts it, unless it runs. It is not ready then.
@@ -59,6 +61,22 @@ impl Node {
     /// Whether it runs, be it frozen.
     pub fn is_running(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| process.try_wait().is_none())
+    }
+
+    /// How it ended, if nobody has asked for it since it was started.
+    pub fn ended(&mut self) -> Option<String> {
+        let status = self.process.as_mut().and_then(Process::try_wait)?;
+        Some(format!("{} ended by itself: {status}", self.id))
+    }
+
+    /// Lines of its logs that tell of a panic, but those that were given before.
+    pub fn take_panics(&mut self) -> Vec<String> {
+        let last = self.process.as_ref().map(Process::output);
+        let logs = self.logs.iter().chain(&last);
+        let lines = logs.flat_map(|log| log.lines()).filter(|line| line.contains("panicked at"));
+        let new: Vec<_> = lines.skip(self.panics).map(|line| format!("{}: {line}", self.id)).collect();
+        self.panics += new.len();
+        new
     }
 
     /// `kill -9`.

@@ -12,6 +12,7 @@ use super::faults::{Fault, Pace};
 use super::ledger::Ledger;
 use super::load::{Load, sweep};
 use super::multipath::Multipath;
+use super::node::Node;
 use super::report::{Line, Report};
 use super::reservations::Reservations;
 use super::site::Site;
@@ -118,6 +119,7 @@ impl<'a> Scene<'a> {
             let (looks, faults) = self.watcher.take();
             line.looks += looks;
             line.wrong.extend(faults);
+            line.wrong.extend(self.cluster.nodes.iter_mut().flat_map(Node::take_panics));
             let counts = self.site.tally.take();
             line.wrong.extend(counts.errors.iter().map(|error| format!("I/O error: {error}")));
             if counts.longest > line.allowed {
@@ -139,7 +141,8 @@ impl<'a> Scene<'a> {
         } else {
             let struck = fault.strike(&mut self.cluster, &mut self.admin, round, &self.plan.pace);
             wrong.extend(struck.err());
-            // Whatever it left undone.
+            wrong.extend(self.cluster.nodes.iter_mut().filter_map(Node::ended));
+            // Whatever was left undone.
             self.cluster.start_all();
         }
         wrong.extend(load.wait_for(BESIDE, patience).err());
