@@ -40,7 +40,7 @@ impl Nodes {
     fn read(value: &Value) -> Option<Self> {
         let nodes = value.get("nodes")?.as_array()?.iter().map(|node| {
             let id = node.get("id")?.as_str()?.to_owned();
-            Some((id, node.get("alive")?.as_bool()?))
+            Some((id, node.get("state")?.as_str()? == "alive"))
         });
         let volumes = value.get("volumes")?.as_array()?.iter().map(|volume| {
             Some(Volume {
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_it_prints_is_read() {
-        let text = r#"{"nodes": [{"id": "n1", "alive": true, "x": 1}, {"id": "n2", "alive": false}],
+        let text = r#"{"nodes": [{"id": "n1", "state": "alive", "x": 1}, {"id": "n2", "state": "dead"}],
             "volumes": [{"name": "disk", "owner": "n1", "epoch": 7, "state": "owned"}, {"name": "b", "owner": null, "epoch": 1}]}"#;
         let nodes = Nodes::read(&text.parse().unwrap()).unwrap();
         assert_eq!(nodes.nodes, [("n1".to_owned(), true), ("n2".to_owned(), false)]);
