@@ -13,7 +13,7 @@ PLACES := GLINT_BIN='$(GLINT)' GLINT_TOOLS='$(TOOLS)'
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-deps conformance lint fuzz bench bench-quick bench-micro bench-instructions bench-deps scale soak bindings
+.PHONY: help run build test test-deps conformance lint fuzz bench bench-quick bench-micro bench-instructions bench-deps scale soak torture bindings
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,8 @@ bench-instructions: ## count a command's instructions in memory; fail when they 
 # What to narrow them to: scenes (idle busy flood fairness) and backends (null ram file gluster).
 SCALE ?=
 SOAK ?=
+# Faults and options, of those that `torture --help` lists.
+TORTURE ?=
 
 scale: build ## measure a thousand volumes and sessions, memory under a flood, fairness: make scale SCALE='idle gluster'
 	@scripts/install-deps test
@@ -106,6 +108,11 @@ soak: SECONDS := 1200
 soak: build ## ordinary life for a while, and whether anything grows by it: make soak SECONDS=1200 SOAK='ram gluster'
 	@scripts/install-deps test
 	$(MEASURE) soak -- $(SECONDS) $(SOAK)
+
+torture: build ## nodes that are killed, frozen, cut off and moved under load (about an hour): make torture TORTURE='--short kill move'
+	@scripts/install-deps test
+	$(PLACES) TEST_LIMIT=14400 scripts/run-test-binary \
+		cargo run --quiet --locked -p glint-testkit --bin torture -- $(TORTURE)
 
 bindings: ## regenerate the libgfapi bindings from the installed header
 	@scripts/install-deps bind

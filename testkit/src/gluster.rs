@@ -10,7 +10,7 @@ use std::{
     fs,
     hash::{BuildHasher, Hasher},
     io,
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
@@ -418,6 +418,21 @@ impl GlusterVolume {
                 .count();
             Ok(online == self.bricks.len())
         })
+    }
+
+    /// Where clients find the management daemon and the bricks that are up.
+    ///
+    /// # Errors
+    /// What the `gluster` command says.
+    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        let status = self.cluster.gluster(&["volume", "status", &self.name, "--xml"])?;
+        let bricks = status.split("<node>").filter(|node| node.contains("/bricks/"));
+        let ports = bricks.filter_map(|brick| {
+            let (_, rest) = brick.split_once("<port>")?;
+            rest.split('<').next()?.parse().ok()
+        });
+        let address = |port| SocketAddr::from((self.cluster.address(), port));
+        Ok([PORT].into_iter().chain(ports).map(address).collect())
     }
 
     /// The number of a brick's process inside the namespace.

@@ -19,6 +19,7 @@ pub mod ports;
 pub mod process;
 pub mod scale;
 pub mod tools;
+pub mod torture;
 pub mod tunnel;
 pub mod vm;
 pub mod wait;

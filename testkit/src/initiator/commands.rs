@@ -15,7 +15,7 @@ use super::session::Initiator;
 use super::{End, GOOD, TEST_UNIT_READY};
 
 /// What it sends in one PDU of data that was asked for: every target takes so much (RFC 7143 §13.12).
-const PIECE: usize = 8 << 10;
+pub(super) const PIECE: usize = 8 << 10;
 
 impl Initiator {
     pub(super) fn next_tag(&self) -> u32 {
@@ -112,14 +112,23 @@ impl Initiator {
     /// The same in PDUs with so many bytes each.
     #[track_caller]
     pub fn answer_in(&mut self, piece: usize, r2t: &ReadyToTransfer, data: &[u8]) {
+        for pdu in self.burst(piece, r2t, data) {
+            self.send(pdu);
+        }
+    }
+
+    /// What answers an R2T in PDUs with so many bytes each.
+    pub(super) fn burst(&self, piece: usize, r2t: &ReadyToTransfer, data: &[u8]) -> Vec<InitiatorPdu> {
         let start = r2t.buffer_offset as usize;
         let burst = &data[start..start + r2t.desired_length as usize];
         let last = burst.len().div_ceil(piece).saturating_sub(1);
-        for (nth, part) in burst.chunks(piece).enumerate() {
-            let tags = (r2t.initiator_task_tag, r2t.target_transfer_tag);
-            let pdu = self.data_out(tags, nth as u32, (start + nth * piece) as u32, part, nth == last);
-            self.send(pdu);
-        }
+        let tags = (r2t.initiator_task_tag, r2t.target_transfer_tag);
+        let parts = burst.chunks(piece).enumerate();
+        parts
+            .map(|(nth, part)| {
+                self.data_out(tags, nth as u32, (start + nth * piece) as u32, part, nth == last)
+            })
+            .collect()
     }
 
     fn data_out(

@@ -34,6 +34,11 @@ impl Line {
         Self::adopt(TcpStream::connect(portal).expect("glint takes connections"))
     }
 
+    /// The same, if there is one to be had within this time.
+    pub fn try_connect(portal: SocketAddr, limit: Duration) -> io::Result<Self> {
+        TcpStream::connect_timeout(&portal, limit).map(Self::adopt)
+    }
+
     /// The same from an address of this machine.
     #[track_caller]
     pub fn connect_from(source: IpAddr, portal: SocketAddr) -> Self {
@@ -120,27 +125,36 @@ impl Line {
     }
 
     /// The next PDU, or the end of the connection, if there is either within this time.
+    #[track_caller]
     pub fn receive_within(&mut self, limit: Duration) -> Option<Option<TargetPdu>> {
+        match self.try_receive_within(limit) {
+            Ok(came) => came,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Some(None),
+            Err(error) => panic!("the connection broke: {error}"),
+        }
+    }
+
+    /// The same where the connection may break in any way.
+    pub fn try_receive_within(&mut self, limit: Duration) -> io::Result<Option<Option<TargetPdu>>> {
         let deadline = Instant::now() + limit;
         loop {
             if let Some(frame) = self.decoder.decode(&mut self.input).expect("a good frame") {
                 let (pdu, numbers) = TargetPdu::parse(frame).expect("a good PDU");
                 self.count(&pdu, numbers);
-                return Some(Some(pdu));
+                return Ok(Some(Some(pdu)));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return None;
+                return Ok(None);
             }
             self.socket.set_read_timeout(Some(left)).expect("a read time limit");
             match self.read() {
-                Ok(0) => return Some(None),
+                Ok(0) => return Ok(Some(None)),
                 Ok(_) => {}
                 Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut => return None,
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => return Ok(None),
                     ErrorKind::Interrupted => {}
-                    ErrorKind::ConnectionReset => return Some(None),
-                    _ => panic!("the connection broke: {error}"),
+                    _ => return Err(error),
                 },
             }
         }
@@ -159,6 +173,14 @@ impl Line {
             assert_eq!(self.exp_stat_sn, numbers.stat_sn, "a StatSN is missing before {pdu:?}");
             self.exp_stat_sn = numbers.stat_sn.plus(1);
         }
+    }
+
+    /// Whether something has come, be it the end of the connection.
+    pub fn has_news(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        !self.input.is_empty() || poll(&mut socket, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// Whether the target says nothing for a while.

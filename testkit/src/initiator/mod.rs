@@ -1,11 +1,13 @@
 //! An initiator over plain sockets that does what it is told and nothing by itself: for what real ones never do, or hide from their users.
 
+mod attempt;
 mod commands;
 mod line;
 mod login;
 mod session;
 mod talk;
 
+pub use attempt::{Lost, Transfer};
 pub use glint_target_core::pdu::target::TargetPdu;
 pub use line::{Line, PATIENCE};
 pub use login::{Port, Stage};
@@ -17,6 +19,10 @@ pub const GOOD: u8 = 0x00;
 pub const CHECK_CONDITION: u8 = 0x02;
 #[allow(missing_docs)]
 pub const RESERVATION_CONFLICT: u8 = 0x18;
+#[allow(missing_docs)]
+pub const BUSY: u8 = 0x08;
+#[allow(missing_docs)]
+pub const TASK_SET_FULL: u8 = 0x28;
 #[allow(missing_docs)]
 pub const TASK_ABORTED: u8 = 0x40;
 

@@ -29,6 +29,8 @@ pub struct Initiator {
     pub(super) numbers: Arc<Numbers>,
     /// Commands that have ended while another was waited for.
     pub(super) ended: Vec<(u32, End)>,
+    /// The target has asked for a logout.
+    pub(super) is_leaving: bool,
 }
 
 impl Deref for Initiator {
@@ -49,9 +51,14 @@ impl Initiator {
     /// A connection on which nothing was said.
     #[track_caller]
     pub fn connect(portal: SocketAddr, port: Port) -> Self {
+        Self::over(Line::connect(portal), portal, port)
+    }
+
+    /// The same over a connection that is there.
+    pub(super) fn over(line: Line, portal: SocketAddr, port: Port) -> Self {
         let numbers = Numbers { cmd_sn: AtomicU32::new(port.cmd_sn), tag: AtomicU32::new(1) };
-        let (line, numbers) = (Line::connect(portal), Arc::new(numbers));
-        Self { line, portal, port, tsih: 0, cid: 0, numbers, ended: Vec::new() }
+        let numbers = Arc::new(numbers);
+        Self { line, portal, port, tsih: 0, cid: 0, numbers, ended: Vec::new(), is_leaving: false }
     }
 
     /// A session.
@@ -79,7 +86,7 @@ impl Initiator {
     pub fn newcomer(&self, cid: u16) -> Self {
         let (port, numbers) = (self.port.clone(), Arc::clone(&self.numbers));
         let (line, portal) = (Line::connect(self.portal), self.portal);
-        Self { line, portal, port, tsih: self.tsih, cid, numbers, ended: Vec::new() }
+        Self { line, portal, port, tsih: self.tsih, cid, numbers, ended: Vec::new(), is_leaving: false }
     }
 
     /// The same from another address of this machine.

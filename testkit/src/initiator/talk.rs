@@ -116,10 +116,15 @@ impl Initiator {
 
     /// Answers a ping of the target's, if it wants an answer.
     pub fn answer_ping(&mut self, ping: &NopIn) {
+        self.try_answer_ping(ping).expect("glint takes what it is sent");
+    }
+
+    /// The same where the target may have gone.
+    pub(super) fn try_answer_ping(&mut self, ping: &NopIn) -> io::Result<()> {
         if ping.target_transfer_tag == RESERVED_TAG {
-            return;
+            return Ok(());
         }
-        self.send(InitiatorPdu::NopOut(NopOut {
+        let answer = InitiatorPdu::NopOut(NopOut {
             immediate: true,
             lun: ping.lun,
             initiator_task_tag: RESERVED_TAG,
@@ -127,7 +132,8 @@ impl Initiator {
             cmd_sn: self.cmd_sn(),
             exp_stat_sn: self.line.exp_stat_sn,
             data: Bytes::new(),
-        }));
+        });
+        self.try_send(&answer)
     }
 
     /// Goes away with a TCP reset.
