@@ -69,6 +69,26 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
+    /// Name of this node among several that serve the same volumes; needs --store and --internal
+    ///
+    /// Lower-case letters, digits and '-'. A node keeps it, and with it its target port group, wherever it runs.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+
+    /// Directory in which the nodes agree on who owns which volume, made where it is missing
+    ///
+    /// gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a local directory for nodes that share a machine or a file system.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+
+    /// Address to bind for connections of the other nodes, HOST:PORT
+    #[arg(long, value_name = "ADDR")]
+    internal: Option<String>,
+
+    /// Address at which the other nodes reach this one, where it is not the bound one; needed with 0.0.0.0 and [::]
+    #[arg(long, value_name = "ADDR")]
+    internal_advertise: Option<String>,
+
     /// A volume to serve as LUN 0 of the target iqn.2026-12.io.glint:NAME. May be repeated
     ///
     /// DEVICE is one of
@@ -103,9 +123,24 @@ pub(super) struct ServeArgs {
 impl ServeArgs {
     /// Where the configuration comes from, at the start and at each reload.
     pub(super) fn into_source(self) -> ConfigSource {
-        let Self { config, listen, advertise, tls_cert, tls_key, tls_client_ca, api, state_dir, volumes } =
-            self;
-        let flags = Flags { listen, advertise, tls_cert, tls_key, tls_client_ca, api, volumes, state_dir };
+        let Self {
+            config, listen, advertise, tls_cert, tls_key, tls_client_ca, api, state_dir, volumes, ..
+        } = self;
+        let Self { node, store, internal, internal_advertise, .. } = self;
+        let flags = Flags {
+            listen,
+            advertise,
+            tls_cert,
+            tls_key,
+            tls_client_ca,
+            api,
+            volumes,
+            state_dir,
+            node,
+            store,
+            internal,
+            internal_advertise,
+        };
         ConfigSource { file: config, flags }
     }
 }
@@ -138,6 +173,9 @@ Examples:
       --volume db=gluster://gluster1,gluster2/vol1/blocks/db.img,size=100GiB
   glint serve --volume a=file:/srv/a.img,size=10GiB --volume b=ram:,size=1GiB,block_size=4096
   glint serve -c /etc/glint/glint.toml --api off
+  glint serve --node n1 --store gluster://gluster1/vol1/glint --internal 10.0.0.1:9470 \\
+      --listen 10.0.0.1 --volume db=gluster://gluster1/vol1/blocks/db.img,size=100GiB
+      be one of several nodes that serve db; start the others with their own --node, --internal and --listen
 
 Initiator lists, networks, CHAP, redirects and several LUNs in a target need a configuration. A configuration or a flag that is wrong ends glint with code 2.";
 

@@ -19,7 +19,7 @@ fn the_commands_are_well_formed() {
 #[test]
 fn flags_become_a_source() {
     let found = source(
-        "glint serve -c a.toml --listen 0.0.0.0 --listen [::]:3261 --advertise x:1 --tls-cert a.pem --tls-key a.key --tls-client-ca ca.pem --api off --state-dir /srv/state --volume a=ram:,size=1GiB --volume b=null:",
+        "glint serve -c a.toml --listen 0.0.0.0 --listen [::]:3261 --advertise x:1 --tls-cert a.pem --tls-key a.key --tls-client-ca ca.pem --api off --state-dir /srv/state --node n1 --store /srv/store --internal [::]:9470 --internal-advertise a:9470 --volume a=ram:,size=1GiB --volume b=null:",
     );
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let flags = Flags {
@@ -31,6 +31,10 @@ fn flags_become_a_source() {
         tls_cert: Some("a.pem".into()),
         tls_key: Some("a.key".into()),
         tls_client_ca: Some("ca.pem".into()),
+        node: Some("n1".into()),
+        store: Some("/srv/store".into()),
+        internal: Some("[::]:9470".into()),
+        internal_advertise: Some("a:9470".into()),
     };
     assert_eq!(found, ConfigSource { file: Some("a.toml".into()), flags });
 }

@@ -30,6 +30,14 @@ pub struct Flags {
     pub volumes: Vec<String>,
     /// `--state-dir DIR`: instead of the file's `state_dir`.
     pub state_dir: Option<PathBuf>,
+    /// `--node NAME`: instead of the file's `[node] id`.
+    pub node: Option<String>,
+    /// `--store URL`: instead of the file's, as the next two.
+    pub store: Option<String>,
+    /// `--internal ADDR`.
+    pub internal: Option<String>,
+    /// `--internal-advertise ADDR`.
+    pub internal_advertise: Option<String>,
 }
 
 /// Reads the values of a repeated flag as addresses.

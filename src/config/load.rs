@@ -1,6 +1,7 @@
 //! From file and flags to one [`Config`].
 
 use super::chap::read_chap;
+use super::cluster::{ClusterConfig, ClusterDraft};
 use super::endpoint::Endpoint;
 use super::fault::{Faults, Finding, Findings, Place, Placed};
 use super::flags::{self, Flags};
@@ -66,8 +67,9 @@ impl ConfigSource {
             findings.fault(Place::Flag("glint".into()), message);
         }
         whole::check(&draft, &mut findings);
+        let cluster = draft.cluster.finish(&draft.targets, &mut findings);
         if findings.faults.is_empty() {
-            return Ok(Loaded { config: draft.finish(), warnings: findings.warnings });
+            return Ok(Loaded { config: draft.finish(cluster), warnings: findings.warnings });
         }
         findings.faults.sort();
         findings.faults.dedup();
@@ -87,6 +89,7 @@ fn read_file(file: &Path) -> Result<String, String> {
 /// What was read so far, each part with its place.
 pub(super) struct Draft {
     node: Node,
+    cluster: ClusterDraft,
     iqn_base: IscsiName,
     pub(super) portals: Vec<Placed<Portal>>,
     api: Option<Endpoint>,
@@ -100,6 +103,7 @@ impl Default for Draft {
     fn default() -> Self {
         Self {
             node: Node { id: default_node_id(), state_dir: STATE_DIR.into() },
+            cluster: ClusterDraft::default(),
             iqn_base: default_base(),
             portals: Vec::new(),
             api: Some(loopback(API_PORT)),
@@ -166,14 +170,19 @@ impl Draft {
                 findings.fault(place, "it has to be an absolute path");
             }
         }
+        self.cluster.apply(flags, findings);
+        if let Some(node) = self.cluster.node_of_flag() {
+            self.node.id = node.clone();
+        }
         for volume in &flags.volumes {
             self.targets.extend(flags::read_volume(findings, volume, &self.iqn_base));
         }
     }
 
-    fn finish(self) -> Config {
+    fn finish(self, cluster: Option<ClusterConfig>) -> Config {
         Config {
             node: self.node,
+            cluster,
             portals: self.portals.into_iter().map(|portal| portal.value).collect(),
             api: self.api,
             log: self.log,
@@ -207,7 +216,10 @@ fn read_document(mut root: Section<'_>) -> Draft {
         draft.iqn_base = base;
     }
     if let Some(section) = root.section("node") {
-        draft.node = read_node(section, draft.node);
+        draft.node = read_node(section, draft.node, &mut draft.cluster);
+    }
+    if let Some(section) = root.section("cluster") {
+        draft.cluster.read(section);
     }
     draft.portals = root.sections("portal").into_iter().filter_map(read_portal).collect();
     if let Some(section) = root.section("api") {
@@ -231,8 +243,8 @@ fn read_document(mut root: Section<'_>) -> Draft {
     draft
 }
 
-fn read_node(mut section: Section<'_>, default: Node) -> Node {
-    let id = section.value_or("id", default.id);
+fn read_node(mut section: Section<'_>, default: Node, cluster: &mut ClusterDraft) -> Node {
+    let id = cluster.read_node(&mut section).unwrap_or(default.id);
     let state_dir = section.value::<String>("state_dir").map_or(default.state_dir, PathBuf::from);
     if !state_dir.is_absolute() {
         section.fault_at("state_dir", "`state_dir` has to be an absolute path");

@@ -3,6 +3,7 @@
 //! [`ConfigSource::load`] tells every fault at once, each with its line and what to do about it.
 
 mod chap;
+mod cluster;
 mod device;
 mod endpoint;
 mod fault;
@@ -19,6 +20,7 @@ mod tls;
 mod units;
 mod whole;
 
+pub use cluster::{ClusterConfig, shared_name};
 pub use device::{DeviceSpec, GlusterFile, GlusterVolume};
 pub use endpoint::{Endpoint, Host};
 pub use fault::{Faults, Finding, Place};

@@ -1,5 +1,6 @@
 //! What glint serves, as validated types: whoever holds a [`Config`] need not check it again.
 
+use super::cluster::ClusterConfig;
 use super::device::DeviceSpec;
 use super::endpoint::Endpoint;
 use super::name::{IscsiName, NodeId, Serial, TargetLabel};
@@ -17,6 +18,8 @@ use std::time::Duration;
 #[allow(missing_docs)]
 pub struct Config {
     pub node: Node,
+    /// Where volumes are served by several nodes; `None`: this one alone has them.
+    pub cluster: Option<ClusterConfig>,
     /// Never empty. Portals with the same group tag are one portal group.
     pub portals: Vec<Portal>,
     /// Where `/metrics`, `/livez` and `/readyz` are served; `None`: nowhere.

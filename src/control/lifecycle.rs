@@ -229,6 +229,7 @@ impl<'a> Service<'a> {
             ("file_io", old.limits.file_io != new.limits.file_io),
             ("log format", old.log.format != new.log.format),
             ("node", old.node != new.node),
+            ("what the nodes share (node, store, internal, hold)", old.cluster != new.cluster),
         ];
         for (what, _) in changed.iter().filter(|(_, changed)| *changed) {
             tracing::warn!("a change of {what} takes effect at the next start");

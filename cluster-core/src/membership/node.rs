@@ -97,6 +97,8 @@ pub struct NodeRecord {
     pub internal: String,
     /// The version of glint.
     pub version: String,
+    /// The SHA-256 of the certificate that it shows at its internal connections, as hexadecimal digits; empty where it has not said.
+    pub certificate: String,
     /// It has gone on purpose: nothing of it runs any more.
     pub left: bool,
 }
@@ -119,6 +121,7 @@ impl NodeRecord {
         body.insert("group".into(), self.group.into());
         body.insert("internal".into(), self.internal.as_str().into());
         body.insert("version".into(), self.version.as_str().into());
+        body.insert("certificate".into(), self.certificate.as_str().into());
         body.insert("left".into(), self.left.into());
     }
 
@@ -132,6 +135,12 @@ impl NodeRecord {
             group: number(body.get("group")).ok_or(RecordError("group"))?,
             internal: text("internal")?.to_owned(),
             version: text("version")?.to_owned(),
+            // Records of a glint that had none lack it.
+            certificate: if body.contains_key("certificate") {
+                text("certificate")?.to_owned()
+            } else {
+                String::new()
+            },
             left: body.get("left").and_then(Value::as_bool).ok_or(RecordError("left"))?,
         })
     }

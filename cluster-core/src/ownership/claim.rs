@@ -31,6 +31,7 @@ impl Ownership {
             holder: Holder::Owned(self.settings.me.clone()),
             pinned: seen.record.pinned && matches!(seen.record.holder, Holder::Released(_)),
             failures: self.failures(now),
+            fences: self.settings.fences,
         };
         let epoch = seen.epoch;
         self.term = term;

@@ -9,8 +9,10 @@ mod release;
 mod route;
 #[cfg(test)]
 mod testing;
+mod wish;
 
 pub use alua::{AccessState, Member, access_states};
 pub use machine::{Action, Input, Ownership, SetOutcome, Settings, Ticket, View};
 pub use record::{Epoch, Holder, OwnerRecord, Seen};
 pub use route::{Class, Reason, Route};
+pub use wish::Wish;

@@ -60,8 +60,11 @@ impl Ownership {
 
     /// Sets the record. Nothing runs under this epoch any more.
     pub(super) fn release(&mut self, epoch: Epoch, to: Option<NodeId>, pinned: bool, do_: &mut Vec<Action>) {
-        let failures = self.seen.as_ref().map_or(0, |seen| seen.record.failures);
-        let record = OwnerRecord { holder: Holder::Released(to.clone()), pinned, failures };
+        let (failures, fences) = match &self.seen {
+            Some(seen) => (seen.record.failures, seen.record.fences),
+            None => (0, self.settings.fences),
+        };
+        let record = OwnerRecord { holder: Holder::Released(to.clone()), pinned, failures, fences };
         self.step = Step::Releasing { epoch, to };
         self.begin_setting(epoch, record, do_);
     }
