@@ -1,9 +1,11 @@
 //! Commands and their flags, as clap reads them and `--help` teaches them.
 
-use crate::config::{ConfigSource, Flags};
+use crate::config::{ConfigSource, Flags, StoreUrl, parse_duration};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use glint_cluster_core::membership::NodeId;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Serves block devices that live on GlusterFS to iSCSI initiators: one unprivileged process, no kernel target.
 #[derive(Debug, Parser)]
@@ -21,6 +23,12 @@ pub(super) enum Command {
     /// Validate a configuration: say every fault with its line, or what would be served
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// List the nodes that share a store, and who owns which volume
+    #[command(after_help = NODES_EXAMPLES)]
+    Nodes(NodesArgs),
+    /// Move a volume to another node by hand
+    #[command(after_help = MOVE_EXAMPLES)]
+    Move(MoveArgs),
     /// Print a script that completes glint's commands in a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -156,6 +164,43 @@ pub(super) struct CheckArgs {
     pub(super) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct NodesArgs {
+    /// The store of the nodes: gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a directory
+    #[arg(long, value_name = "URL")]
+    pub(super) store: StoreUrl,
+
+    /// Print JSON, for machines
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MoveArgs {
+    /// The store of the nodes: gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a directory
+    #[arg(long, value_name = "URL")]
+    pub(super) store: StoreUrl,
+
+    /// The volume, as `glint nodes` names it
+    pub(super) volume: String,
+
+    /// The node that is to have it
+    #[arg(value_parser = node_id)]
+    pub(super) node: NodeId,
+
+    /// How long to wait until it is there
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub(super) timeout: Duration,
+
+    /// Print JSON, for machines
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn node_id(text: &str) -> Result<NodeId, String> {
+    NodeId::new(text).ok_or_else(|| "a node's name has lower-case letters, digits and '-', 63 at most".into())
+}
+
 const TOP_EXAMPLES: &str = "\
 Examples:
   glint serve --volume demo=file:/srv/demo.img,size=1GiB
@@ -184,6 +229,22 @@ Each fault is one line, FILE:LINE: what is wrong and what to do. Exit code 0: it
 
 Example:
   glint check -c /etc/glint/glint.toml && pkill -HUP glint";
+
+const NODES_EXAMPLES: &str = "\
+A node is alive when its heartbeat is seen to change: a second or two, and six where one is dead. No node is asked, only the store. Volumes that no initiator has used yet are not in it.
+States of nodes: alive, dead, left (stopped on purpose), unknown, damaged, unreadable. States of volumes: owned, owner-dead (the next command moves it), owner-unknown, released, nobody, damaged, unreadable.
+GROUP is the target port group (ALUA); FENCING says whether the store itself keeps former owners from writing. What cannot be read is told on stderr; exit code 1: the store could not be read at all.
+
+Examples:
+  glint nodes --store gluster://gluster1/vol1/glint
+  glint nodes --store /srv/glint --json";
+
+const MOVE_EXAMPLES: &str = "\
+The owner finishes its commands, writes everything to stable storage and lets go; then the node takes the volume. Sessions stay. A volume that was moved by hand does not go back by itself.
+Steps go to stderr, the result to stdout. Exit code 0: it is there; 1: it is not, and why.
+
+Example:
+  glint move --store gluster://gluster1/vol1/glint db n2";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
