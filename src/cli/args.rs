@@ -1,9 +1,11 @@
 //! Commands and their flags, as clap reads them and `--help` teaches them.
 
-use crate::config::{ConfigSource, Flags};
+use crate::config::{ConfigSource, Flags, StoreUrl, parse_duration};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use glint_cluster_core::membership::NodeId;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Serves block devices that live on GlusterFS to iSCSI initiators: one unprivileged process, no kernel target.
 #[derive(Debug, Parser)]
@@ -21,6 +23,12 @@ pub(super) enum Command {
     /// Validate a configuration: say every fault with its line, or what would be served
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// List the nodes that share a store, and who owns which volume
+    #[command(after_help = NODES_EXAMPLES)]
+    Nodes(NodesArgs),
+    /// Move a volume to another node by hand
+    #[command(after_help = MOVE_EXAMPLES)]
+    Move(MoveArgs),
     /// Print a script that completes glint's commands in a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -69,23 +77,23 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
-    /// The name of this node among those that serve the same volumes [default: the host's name]
+    /// Name of this node among several that serve the same volumes; needs --store and --internal
     ///
-    /// With --store it has to be given, stays with the node, and is of small letters, digits and '-'.
-    #[arg(long, value_name = "ID")]
+    /// Lower-case letters, digits and '-'. A node keeps it, and with it its target port group, wherever it runs.
+    #[arg(long, value_name = "NAME")]
     node: Option<String>,
 
-    /// Serve the volumes together with other nodes, which agree by this store; needs --node and --internal
+    /// Directory in which the nodes agree on who owns which volume, made where it is missing
     ///
-    /// gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a local DIR for nodes of one machine. All nodes name the same store and the same volumes.
+    /// gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a local directory for nodes that share a machine or a file system.
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
-    /// Address to bind for the connections of other nodes, HOST:PORT; port 0 for any free one
+    /// Address to bind for connections of the other nodes, HOST:PORT
     #[arg(long, value_name = "ADDR")]
     internal: Option<String>,
 
-    /// Address that other nodes are told to connect to, where it is not the bound one
+    /// Address at which the other nodes reach this one, where it is not the bound one; needed with 0.0.0.0 and [::]
     #[arg(long, value_name = "ADDR")]
     internal_advertise: Option<String>,
 
@@ -123,21 +131,25 @@ pub(super) struct ServeArgs {
 impl ServeArgs {
     /// Where the configuration comes from, at the start and at each reload.
     pub(super) fn into_source(self) -> ConfigSource {
+        let Self {
+            config, listen, advertise, tls_cert, tls_key, tls_client_ca, api, state_dir, volumes, ..
+        } = self;
+        let Self { node, store, internal, internal_advertise, .. } = self;
         let flags = Flags {
-            listen: self.listen,
-            advertise: self.advertise,
-            tls_cert: self.tls_cert,
-            tls_key: self.tls_key,
-            tls_client_ca: self.tls_client_ca,
-            api: self.api,
-            volumes: self.volumes,
-            state_dir: self.state_dir,
-            node: self.node,
-            store: self.store,
-            internal: self.internal,
-            internal_advertise: self.internal_advertise,
+            listen,
+            advertise,
+            tls_cert,
+            tls_key,
+            tls_client_ca,
+            api,
+            volumes,
+            state_dir,
+            node,
+            store,
+            internal,
+            internal_advertise,
         };
-        ConfigSource { file: self.config, flags }
+        ConfigSource { file: config, flags }
     }
 }
 
@@ -150,6 +162,43 @@ pub(super) struct CheckArgs {
     /// Print JSON, for machines
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NodesArgs {
+    /// The store of the nodes: gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a directory
+    #[arg(long, value_name = "URL")]
+    pub(super) store: StoreUrl,
+
+    /// Print JSON, for machines
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MoveArgs {
+    /// The store of the nodes: gluster://HOST[:PORT][,HOST2..]/VOLUME/DIR, or a directory
+    #[arg(long, value_name = "URL")]
+    pub(super) store: StoreUrl,
+
+    /// The volume, as `glint nodes` names it
+    pub(super) volume: String,
+
+    /// The node that is to have it
+    #[arg(value_parser = node_id)]
+    pub(super) node: NodeId,
+
+    /// How long to wait until it is there
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub(super) timeout: Duration,
+
+    /// Print JSON, for machines
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn node_id(text: &str) -> Result<NodeId, String> {
+    NodeId::new(text).ok_or_else(|| "a node's name has lower-case letters, digits and '-', 63 at most".into())
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -169,12 +218,9 @@ Examples:
       --volume db=gluster://gluster1,gluster2/vol1/blocks/db.img,size=100GiB
   glint serve --volume a=file:/srv/a.img,size=10GiB --volume b=ram:,size=1GiB,block_size=4096
   glint serve -c /etc/glint/glint.toml --api off
-
-Two nodes that serve one volume; the second one takes over when the first one ends:
-  glint serve --node n1 --listen 10.0.0.1 --internal 10.0.0.1:3261 \\
-      --store gluster://gluster1/vol1/glint/store --volume db=gluster://gluster1/vol1/blocks/db.img,size=100GiB
-  glint serve --node n2 --listen 10.0.0.2 --internal 10.0.0.2:3261 \\
-      --store gluster://gluster1/vol1/glint/store --volume db=gluster://gluster1/vol1/blocks/db.img,size=100GiB
+  glint serve --node n1 --store gluster://gluster1/vol1/glint --internal 10.0.0.1:9470 \\
+      --listen 10.0.0.1 --volume db=gluster://gluster1/vol1/blocks/db.img,size=100GiB
+      be one of several nodes that serve db; start the others with their own --node, --internal and --listen
 
 Initiator lists, networks, CHAP, redirects and several LUNs in a target need a configuration. A configuration or a flag that is wrong ends glint with code 2.";
 
@@ -183,6 +229,22 @@ Each fault is one line, FILE:LINE: what is wrong and what to do. Exit code 0: it
 
 Example:
   glint check -c /etc/glint/glint.toml && pkill -HUP glint";
+
+const NODES_EXAMPLES: &str = "\
+A node is alive when its heartbeat is seen to change: a second or two, and six where one is dead. No node is asked, only the store. Volumes that no initiator has used yet are not in it.
+States of nodes: alive, dead, left (stopped on purpose), unknown, damaged, unreadable. States of volumes: owned, owner-dead (the next command moves it), owner-unknown, released, nobody, damaged, unreadable.
+GROUP is the target port group (ALUA); FENCING says whether the store itself keeps former owners from writing. What cannot be read is told on stderr; exit code 1: the store could not be read at all.
+
+Examples:
+  glint nodes --store gluster://gluster1/vol1/glint
+  glint nodes --store /srv/glint --json";
+
+const MOVE_EXAMPLES: &str = "\
+The owner finishes its commands, writes everything to stable storage and lets go; then the node takes the volume. Sessions stay. A volume that was moved by hand does not go back by itself.
+Steps go to stderr, the result to stdout. Exit code 0: it is there; 1: it is not, and why.
+
+Example:
+  glint move --store gluster://gluster1/vol1/glint db n2";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -1,7 +1,10 @@
 //! The command line: what users type, and what they read when something is wrong with it.
 
+mod admin;
 mod args;
 mod check;
+mod moving;
+mod nodes;
 mod report;
 
 use crate::config::{ConfigSource, Faults, Loaded};
@@ -24,6 +27,8 @@ pub fn run(serve: fn(&ConfigSource, Loaded) -> ExitCode) -> ExitCode {
             }
         }
         Command::Check(checking) => check::run(checking),
+        Command::Nodes(asking) => nodes::run(&asking),
+        Command::Move(moving) => moving::run(&moving),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "glint", &mut script);

@@ -1,8 +1,8 @@
 //! What a configuration would serve, for people and for machines.
 
 use crate::config::{
-    ByteSize, ClientCertificates, Config, Faults, Finding, Loaded, LunConfig, Place, Portal, Provisioning,
-    TargetConfig, named_limits,
+    ByteSize, ClientCertificates, ClusterConfig, Config, Faults, Finding, Loaded, LunConfig, Place, Portal,
+    Provisioning, TargetConfig, named_limits, shared_name,
 };
 use glint_target_core::login::catalog::AuthPolicy;
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use std::path::Path;
 pub(super) fn summary(config: &Config) -> String {
     let mut text = format!("node {}\n", config.node.id);
     if let Some(cluster) = &config.cluster {
-        text += &format!("cluster of the store {}, {} for other nodes", cluster.store, cluster.internal);
-        if let Some(told) = &cluster.internal_advertise {
-            text += &format!(", advertised as {told}");
+        text += &format!("store {}, internal address {}", cluster.store, cluster.internal);
+        if let Some(advertise) = &cluster.internal_advertise {
+            text += &format!(", advertised as {advertise}");
         }
-        text += &format!("; commands wait {:?} for an owner\n", cluster.hold);
+        text += &format!(", commands wait {:?} for an owner\n", cluster.hold);
     }
     for portal in &config.portals {
         let (listen, advertise) = (strings(&portal.listen), strings(&portal.advertise));
@@ -42,7 +42,7 @@ pub(super) fn summary(config: &Config) -> String {
         }
         text.push('\n');
         for lun in &target.luns {
-            text += &unit(lun);
+            text += &unit(lun, config.cluster.as_ref().map(|_| shared_name(target, lun)));
         }
     }
     if config.targets.is_empty() {
@@ -51,7 +51,8 @@ pub(super) fn summary(config: &Config) -> String {
     text
 }
 
-fn unit(lun: &LunConfig) -> String {
+/// A line about a unit, and how the nodes know it where there are several.
+fn unit(lun: &LunConfig, shared: Option<String>) -> String {
     let mut text = format!("  LUN {}: {}", lun.number, lun.device);
     if let Some(size) = lun.size {
         // Writing to a string cannot fail.
@@ -78,6 +79,9 @@ fn unit(lun: &LunConfig) -> String {
     ];
     for (_, mark) in marks.iter().filter(|(set, _)| *set) {
         let _ = write!(text, ", {mark}");
+    }
+    if let Some(name) = shared {
+        let _ = write!(text, ", shared as {name}");
     }
     text.push('\n');
     text
@@ -130,12 +134,7 @@ pub(super) fn json(file: &Path, loaded: &Result<Loaded, Faults>) -> Value {
             "faults": [],
             "warnings": findings(&loaded.warnings),
             "node": *loaded.config.node.id,
-            "cluster": loaded.config.cluster.as_ref().map(|cluster| json!({
-                "store": cluster.store.to_string(),
-                "internal": cluster.internal.to_string(),
-                "internal_advertise": cluster.internal_advertise.as_ref().map(ToString::to_string),
-                "hold": cluster.hold.as_secs_f64(),
-            })),
+            "cluster": loaded.config.cluster.as_ref().map(cluster),
             "portals": loaded.config.portals.iter().map(|portal| json!({
                 "listen": strings(&portal.listen),
                 "advertise": strings(&portal.advertise),
@@ -143,7 +142,7 @@ pub(super) fn json(file: &Path, loaded: &Result<Loaded, Faults>) -> Value {
                 "security": security(portal),
             })).collect::<Value>(),
             "api": loaded.config.api.as_ref().map(ToString::to_string),
-            "targets": loaded.config.targets.iter().map(target).collect::<Value>(),
+            "targets": loaded.config.targets.iter().map(|each| target(each, loaded.config.cluster.is_some())).collect::<Value>(),
         }),
         Err(faults) => json!({
             "valid": false,
@@ -170,7 +169,17 @@ fn limits(lun: &LunConfig) -> Value {
     Value::Object(pairs.collect())
 }
 
-fn target(target: &TargetConfig) -> Value {
+fn cluster(cluster: &ClusterConfig) -> Value {
+    json!({
+        "node": cluster.node.as_str(),
+        "store": cluster.store.to_string(),
+        "internal": cluster.internal.to_string(),
+        "internal_advertise": cluster.internal_advertise.as_ref().map(ToString::to_string),
+        "hold_milliseconds": u64::try_from(cluster.hold.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+fn target(target: &TargetConfig, is_shared: bool) -> Value {
     json!({
         "name": *target.name,
         "iqn": *target.iqn,
@@ -199,6 +208,7 @@ fn target(target: &TargetConfig) -> Value {
                 "provisioning": lun.provisioning.word(),
                 "read_only": lun.read_only,
                 "removable": lun.removable,
+                "shared_name": is_shared.then(|| shared_name(target, lun)),
                 "serial": identity.serial,
                 "naa": format!("{:016x}", identity.naa),
             })

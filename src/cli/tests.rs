@@ -19,7 +19,7 @@ fn the_commands_are_well_formed() {
 #[test]
 fn flags_become_a_source() {
     let found = source(
-        "glint serve -c a.toml --listen 0.0.0.0 --listen [::]:3261 --advertise x:1 --tls-cert a.pem --tls-key a.key --tls-client-ca ca.pem --api off --state-dir /srv/state --node n1 --store /srv/store --internal 10.0.0.1:0 --internal-advertise n1:9470 --volume a=ram:,size=1GiB --volume b=null:",
+        "glint serve -c a.toml --listen 0.0.0.0 --listen [::]:3261 --advertise x:1 --tls-cert a.pem --tls-key a.key --tls-client-ca ca.pem --api off --state-dir /srv/state --node n1 --store /srv/store --internal [::]:9470 --internal-advertise a:9470 --volume a=ram:,size=1GiB --volume b=null:",
     );
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let flags = Flags {
@@ -33,8 +33,8 @@ fn flags_become_a_source() {
         tls_client_ca: Some("ca.pem".into()),
         node: Some("n1".into()),
         store: Some("/srv/store".into()),
-        internal: Some("10.0.0.1:0".into()),
-        internal_advertise: Some("n1:9470".into()),
+        internal: Some("[::]:9470".into()),
+        internal_advertise: Some("a:9470".into()),
     };
     assert_eq!(found, ConfigSource { file: Some("a.toml".into()), flags });
 }
@@ -43,13 +43,8 @@ fn flags_become_a_source() {
 fn help_tells_devices_and_examples() {
     let mut command = Arguments::command();
     let help = command.find_subcommand_mut("serve").unwrap().render_long_help().to_string();
-    for word in [
-        "gluster://HOST[:PORT][,HOST2..]/VOLUME/PATH",
-        "block_size=4096",
-        "Examples:",
-        "--advertise",
-        "--store gluster://",
-    ] {
+    for word in ["gluster://HOST[:PORT][,HOST2..]/VOLUME/PATH", "block_size=4096", "Examples:", "--advertise"]
+    {
         assert!(help.contains(word), "{word} in\n{help}");
     }
 }

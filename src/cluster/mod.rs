@@ -6,6 +6,7 @@
 //! Engine: records, heartbeats, ownership ─▶ gates, routes, access states
 //! ```
 
+pub mod admin;
 mod clock;
 mod engine;
 mod figures;

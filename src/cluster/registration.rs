@@ -1,8 +1,8 @@
 //! A node's entries in the store: its numbers and its record.
 
-use crate::store::Store;
+use crate::store::{Store, nonce};
 use glint_cluster_core::membership::{BootId, NodeId, NodeRecord, Numbers, NumbersError, assign};
-use glint_cluster_core::store::{Body, DocumentName, Documents, Found, Nonce, Outcome, State, StoreError};
+use glint_cluster_core::store::{Body, DocumentName, Documents, Found, Outcome, State, StoreError};
 use std::time::Duration;
 
 /// Others may change the same document at the same time.
@@ -98,9 +98,8 @@ async fn is_set(
     old: &State,
     body: Body,
 ) -> Result<bool, RegistrationError> {
-    let mut nonce = [0; 16];
-    getrandom::fill(&mut nonce).map_err(|error| RegistrationError::Random(error.to_string()))?;
-    let outcome = documents.compare_and_set(name, old, body, Nonce(u128::from_ne_bytes(nonce))).await?;
+    let nonce = nonce().map_err(|error| RegistrationError::Random(error.to_string()))?;
+    let outcome = documents.compare_and_set(name, old, body, nonce).await?;
     // What is in doubt is read again.
     Ok(matches!(outcome, Outcome::Won(_)))
 }

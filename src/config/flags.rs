@@ -30,13 +30,13 @@ pub struct Flags {
     pub volumes: Vec<String>,
     /// `--state-dir DIR`: instead of the file's `state_dir`.
     pub state_dir: Option<PathBuf>,
-    /// `--node ID`: instead of the file's `id` of `[node]`.
+    /// `--node NAME`: instead of the file's `[node] id`.
     pub node: Option<String>,
-    /// `--store URL`: what the nodes of a cluster agree on lies there.
+    /// `--store URL`: instead of the file's, as the next two.
     pub store: Option<String>,
-    /// `--internal ADDR`: bound for the connections of other nodes.
+    /// `--internal ADDR`.
     pub internal: Option<String>,
-    /// `--internal-advertise ADDR`: told to other nodes instead of that.
+    /// `--internal-advertise ADDR`.
     pub internal_advertise: Option<String>,
 }
 

@@ -67,7 +67,7 @@ impl ConfigSource {
             findings.fault(Place::Flag("glint".into()), message);
         }
         whole::check(&draft, &mut findings);
-        let cluster = draft.cluster.check(&draft.node.id, &draft.targets, &mut findings);
+        let cluster = draft.cluster.finish(&draft.targets, &mut findings);
         if findings.faults.is_empty() {
             return Ok(Loaded { config: draft.finish(cluster), warnings: findings.warnings });
         }
@@ -170,15 +170,10 @@ impl Draft {
                 findings.fault(place, "it has to be an absolute path");
             }
         }
-        if let Some(node) = &flags.node {
-            let place = Place::Flag(format!("--node {node}"));
-            match node.parse() {
-                Ok(id) => self.node.id = id,
-                Err(message) => findings.fault(place.clone(), message),
-            }
-            self.cluster.note_node(place);
-        }
         self.cluster.apply(flags, findings);
+        if let Some(node) = self.cluster.node_of_flag() {
+            self.node.id = node.clone();
+        }
         for volume in &flags.volumes {
             self.targets.extend(flags::read_volume(findings, volume, &self.iqn_base));
         }
@@ -249,10 +244,7 @@ fn read_document(mut root: Section<'_>) -> Draft {
 }
 
 fn read_node(mut section: Section<'_>, default: Node, cluster: &mut ClusterDraft) -> Node {
-    let id = section.value_or("id", default.id);
-    if section.has("id") {
-        cluster.note_node(section.place_of("id"));
-    }
+    let id = cluster.read_node(&mut section).unwrap_or(default.id);
     let state_dir = section.value::<String>("state_dir").map_or(default.state_dir, PathBuf::from);
     if !state_dir.is_absolute() {
         section.fault_at("state_dir", "`state_dir` has to be an absolute path");

@@ -35,3 +35,4 @@ pub use store::StoreUrl;
 pub use throttle::{NamedLimit, named as named_limits};
 pub use tls::{ClientCertificates, Tls};
 pub use units::ByteSize;
+pub(crate) use units::parse_duration;

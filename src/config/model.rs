@@ -18,7 +18,7 @@ use std::time::Duration;
 #[allow(missing_docs)]
 pub struct Config {
     pub node: Node,
-    /// The nodes that serve the same volumes; `None`: this one is alone.
+    /// Where volumes are served by several nodes; `None`: this one alone has them.
     pub cluster: Option<ClusterConfig>,
     /// Never empty. Portals with the same group tag are one portal group.
     pub portals: Vec<Portal>,

@@ -109,6 +109,12 @@ impl<'a> Section<'a> {
         self.read(key, &value)
     }
 
+    /// The same with the place of the key.
+    pub(super) fn placed<T: Value>(&mut self, key: &'static str) -> Option<Placed<T>> {
+        let value = self.value(key)?;
+        Some(Placed { value, place: self.place_of(key) })
+    }
+
     /// The value of a key, or the default where it was not given.
     pub(super) fn value_or<T: Value>(&mut self, key: &'static str, default: T) -> T {
         self.value(key).unwrap_or(default)
@@ -366,6 +372,7 @@ macro_rules! from_strings {
     )*};
 }
 from_strings! {
+    super::store::StoreUrl: "a store such as \"gluster://HOST/VOLUME/DIR\" or \"/srv/glint\"",
     super::name::IscsiName: "an iSCSI name in quotes",
     super::name::InitiatorPattern: "an initiator's name in quotes",
     super::network::Network: "a network in quotes, such as \"10.0.0.0/8\"",
@@ -375,7 +382,6 @@ from_strings! {
     super::name::Serial: "a string",
     super::model::FileIo: "\"auto\", \"io-uring\" or \"threads\"",
     super::model::Provisioning: "\"thin\" or \"full\"",
-    super::store::StoreUrl: "a store such as \"gluster://gluster1/vol1/glint/store\"",
     super::device::DeviceSpec: "a device such as \"file:/srv/disk.img\"",
 }
 

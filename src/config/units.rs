@@ -61,7 +61,7 @@ impl fmt::Display for ByteSize {
 }
 
 /// Reads a duration: a whole number followed by `ms`, `s`, `m` or `h`.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split_unit(text);
     let milliseconds: u64 = match unit {
         "ms" => 1,

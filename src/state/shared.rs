@@ -3,6 +3,7 @@
 //! A node that takes a unit over sets all its documents anew ([`SharedDocuments::claim`]). From then on whatever the owner before it sets, however late, is set
 //! after a version that is not the newest any more, and lost.
 
+use crate::store::nonce;
 use bytes::Bytes;
 use glint_cluster_core::ownership::Epoch;
 use glint_cluster_core::store::{
@@ -74,7 +75,7 @@ impl<D: Directory + 'static> SharedDocuments<D> {
         let mut known = self.known.lock().await;
         let Known { state, doubtful } = known.get_mut(&document).ok_or_else(|| gone(&name))?;
         loop {
-            let nonce = nonce()?;
+            let nonce = nonce().map_err(|error| MemoryError::Store(error.to_string()))?;
             let outcome = self.documents.compare_and_set(&name, state, body.clone(), nonce).await;
             let why = match outcome.map_err(store_error)? {
                 Outcome::Won(new) => {
@@ -130,12 +131,6 @@ fn store_error(error: StoreError) -> MemoryError {
 
 fn gone(name: &DocumentName) -> MemoryError {
     MemoryError::Store(format!("{name}: another node has taken it over"))
-}
-
-fn nonce() -> Result<Nonce, MemoryError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| MemoryError::Store(error.to_string()))?;
-    Ok(Nonce(u128::from_ne_bytes(bytes)))
 }
 
 fn write(contents: &Bytes, body: &mut Body) {

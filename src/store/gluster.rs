@@ -1,11 +1,11 @@
 //! A directory on a GlusterFS volume, through a client of its own: what is done to block files never holds it up.
 
 use super::clock::Clock;
-use super::{StoreOpenError, within};
+use super::{StoreOpenError, nonce, within};
 use crate::backend::{OpenError, connect_gluster};
 use crate::config::GlusterFile;
 use bytes::Bytes;
-use glint_cluster_core::store::{Directory, DirectoryError, Nonce};
+use glint_cluster_core::store::{Directory, DirectoryError};
 use glint_gfapi::{Error, Kind, TranslatorOption, Volume};
 use rustix::io::Errno;
 use std::future::Future;
@@ -119,10 +119,8 @@ impl Directory for GlusterDirectory {
     /// libgfapi cannot sync a directory: of one that is replicated it reports success and asks no brick. A file that is made beside the
     /// name, so on the same bricks, and synced takes the name along: file systems with one journal (XFS, ext4) keep the order.
     async fn sync(&self, name: &str) -> Result<(), DirectoryError> {
-        let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce).map_err(|error| DirectoryError::Refused(error.to_string()))?;
-        // The form of a version that was prepared: what a node that dies here leaves is collected as such.
-        let marker = format!(".{name}.{}", Nonce(u128::from_ne_bytes(nonce)));
+        let nonce = nonce().map_err(|error| DirectoryError::Refused(error.to_string()))?;
+        let marker = format!(".{name}.{nonce}");
         let made = self.create(&marker, b"sync").await;
         let _ = self.unlink(&marker).await;
         made

@@ -5,10 +5,12 @@
 mod clock;
 mod gluster;
 mod local;
+mod nonce;
 
 pub(crate) use clock::Clock;
 pub use gluster::GlusterDirectory;
 pub use local::LocalDirectory;
+pub use nonce::nonce;
 
 use crate::backend::OpenError;
 use crate::config::StoreUrl;

@@ -95,10 +95,10 @@ pub struct NodeRecord {
     pub group: u16,
     /// Where the other nodes reach it.
     pub internal: String,
-    /// The certificate that it shows there and asks them with: SHA-256 of it, in hexadecimal digits; empty where it has told none.
-    pub certificate: String,
     /// The version of glint.
     pub version: String,
+    /// The SHA-256 of the certificate that it shows at its internal connections, as hexadecimal digits; empty where it has not said.
+    pub certificate: String,
     /// It has gone on purpose: nothing of it runs any more.
     pub left: bool,
 }
@@ -120,8 +120,8 @@ impl NodeRecord {
         body.insert("portals".into(), portals.into());
         body.insert("group".into(), self.group.into());
         body.insert("internal".into(), self.internal.as_str().into());
-        body.insert("certificate".into(), self.certificate.as_str().into());
         body.insert("version".into(), self.version.as_str().into());
+        body.insert("certificate".into(), self.certificate.as_str().into());
         body.insert("left".into(), self.left.into());
     }
 
@@ -134,11 +134,13 @@ impl NodeRecord {
             portals: portals.iter().map(Portal::read).collect::<Option<_>>().ok_or(RecordError("portals"))?,
             group: number(body.get("group")).ok_or(RecordError("group"))?,
             internal: text("internal")?.to_owned(),
-            certificate: match body.get("certificate") {
-                None => String::new(),
-                Some(_) => text("certificate")?.to_owned(),
-            },
             version: text("version")?.to_owned(),
+            // Records of a glint that had none lack it.
+            certificate: if body.contains_key("certificate") {
+                text("certificate")?.to_owned()
+            } else {
+                String::new()
+            },
             left: body.get("left").and_then(Value::as_bool).ok_or(RecordError("left"))?,
         })
     }

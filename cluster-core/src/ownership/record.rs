@@ -1,8 +1,10 @@
 //! The owner record of a volume (document `owner-<volume>`).
 
 use crate::membership::{BootId, Incarnation, NodeId, RecordError};
-use crate::store::{Body, Found, State};
+use crate::store::{Body, DocumentName, Found, State};
 use serde_json::{Value, json};
+
+const PREFIX: &str = "owner-";
 
 /// The version of the owner record, 0 where there is none. Not a member of the record: so it never goes back, whatever becomes of the contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +32,7 @@ pub struct OwnerRecord {
     pub pinned: bool,
     /// How often in a row its preferred owner has died soon after it had got it back.
     pub failures: u32,
-    /// Its owner has fenced it: the store refuses the I/O of all others.
+    /// Its owner has the store refuse the I/O of all others.
     pub fences: bool,
 }
 
@@ -47,6 +49,16 @@ impl OwnerRecord {
     /// A record without a history.
     pub fn of(holder: Holder) -> Self {
         Self { holder, pinned: false, failures: 0, fences: true }
+    }
+
+    /// The document with the record of a volume; none where that is no name of a volume.
+    pub fn document(volume: &str) -> Option<DocumentName> {
+        DocumentName::new(format!("{PREFIX}{volume}"))
+    }
+
+    /// The volume whose record this document is; none where it is another document.
+    pub fn volume(document: &DocumentName) -> Option<&str> {
+        document.as_str().strip_prefix(PREFIX).filter(|volume| !volume.is_empty())
     }
 
     /// Puts it into a body, of which it leaves all other members as they are.
@@ -86,6 +98,7 @@ impl OwnerRecord {
             holder,
             pinned: body.get("pinned").and_then(Value::as_bool).ok_or(RecordError("pinned"))?,
             failures: failures.ok_or(RecordError("failures"))?,
+            // Records of a glint that knew nothing else lack it.
             fences: body.get("fences").map_or(Some(true), Value::as_bool).ok_or(RecordError("fences"))?,
         })
     }

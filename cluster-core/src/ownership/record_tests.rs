@@ -11,9 +11,23 @@ fn a_record_is_read_as_it_was_written_and_the_rest_is_kept() {
             assert_eq!(OwnerRecord::read(&body), Ok(record));
         }
     }
-    body.remove("fences");
-    assert!(OwnerRecord::read(&body).unwrap().fences, "as all did when records did not tell it");
     assert_eq!(body.get("of a newer glint"), Some(&1.into()));
+}
+
+#[test]
+fn an_old_record_was_of_one_that_fences() {
+    let body = json!({"released": {"to": null}, "pinned": false, "failures": 0});
+    assert_eq!(OwnerRecord::read(body.as_object().unwrap()), Ok(OwnerRecord::of(Holder::Released(None))));
+}
+
+#[test]
+fn documents_are_named_after_volumes() {
+    let document = OwnerRecord::document("db_1").unwrap();
+    assert_eq!((document.as_str(), OwnerRecord::volume(&document)), ("owner-db_1", Some("db_1")));
+    for other in ["owner-", "node-owner-a", "owner"] {
+        assert_eq!(OwnerRecord::volume(&DocumentName::new(other).unwrap()), None, "{other}");
+    }
+    assert_eq!(OwnerRecord::document("a.b"), None);
 }
 
 #[test]

@@ -60,13 +60,11 @@ impl Ownership {
 
     /// Sets the record. Nothing runs under this epoch any more.
     pub(super) fn release(&mut self, epoch: Epoch, to: Option<NodeId>, pinned: bool, do_: &mut Vec<Action>) {
-        let seen = self.seen.as_ref().map(|seen| &seen.record);
-        let record = OwnerRecord {
-            holder: Holder::Released(to.clone()),
-            pinned,
-            failures: seen.map_or(0, |seen| seen.failures),
-            fences: seen.map_or(self.settings.fences, |seen| seen.fences),
+        let (failures, fences) = match &self.seen {
+            Some(seen) => (seen.record.failures, seen.record.fences),
+            None => (0, self.settings.fences),
         };
+        let record = OwnerRecord { holder: Holder::Released(to.clone()), pinned, failures, fences };
         self.step = Step::Releasing { epoch, to };
         self.begin_setting(epoch, record, do_);
     }

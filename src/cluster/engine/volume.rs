@@ -7,16 +7,14 @@ use crate::cluster::routes::Routes;
 use crate::cluster::target::SharedTarget;
 use crate::cluster::unit::SharedUnit;
 use crate::state::SharedDocuments;
+use crate::store::nonce;
 use futures_util::future::BoxFuture;
-use getrandom::fill;
 use glint_cluster_core::membership::{NodeId, Timing};
 use glint_cluster_core::ownership::{
     AccessState as Access, Action, Class, Epoch, Input, OwnerRecord, Ownership, SetOutcome, Settings, Ticket,
     View, access_states,
 };
-use glint_cluster_core::store::{
-    Body, DocumentName, Documents, Found, Nonce, Outcome, State, Timing as Keeping,
-};
+use glint_cluster_core::store::{Body, DocumentName, Documents, Found, Outcome, State, Timing as Keeping};
 use glint_target_core::device::BlockDevice;
 use glint_target_core::lun::alua::{AccessState, PortGroup};
 use glint_target_core::lun::memory::UnitMemory;
@@ -390,11 +388,8 @@ async fn set<D: glint_cluster_core::store::Directory>(
         Found::Nothing | Found::Damaged(_) => Body::new(),
     };
     record.write(&mut body);
-    let mut nonce = [0; 16];
-    if fill(&mut nonce).is_err() {
-        return SetOutcome::Lost;
-    }
-    match documents.compare_and_set(document, old, body, Nonce(u128::from_ne_bytes(nonce))).await {
+    let Ok(nonce) = nonce() else { return SetOutcome::Lost };
+    match documents.compare_and_set(document, old, body, nonce).await {
         Ok(Outcome::Won(_)) => SetOutcome::Won,
         Ok(Outcome::Lost | Outcome::Overtaken) => SetOutcome::Lost,
         Ok(Outcome::Unknown(_)) | Err(_) => SetOutcome::Unknown,
