@@ -173,13 +173,13 @@ fn assert_survived(faults: &[Fault]) {
 }
 
 #[test]
-#[ignore = "nodes do not share volumes yet"]
+
 fn nodes_may_be_killed_moved_and_restarted() {
     assert_survived(&[Fault::Kill, Fault::Restart, Fault::Move, Fault::Count, Fault::Reopen]);
 }
 
 #[test]
-#[ignore = "nodes do not share volumes yet"]
+
 fn nodes_may_be_frozen_and_cut_off_and_bricks_may_die() {
     assert_survived(&[Fault::CutInternal, Fault::Freeze, Fault::CutStore, Fault::Brick]);
 }

@@ -35,6 +35,9 @@ pub enum Tidings {
     Down(Incarnation),
 }
 
+/// Nexuses with their targets.
+type Nexuses = HashMap<NexusId, (Arc<Nexus>, Arc<SharedTarget>)>;
+
 /// See the module.
 pub struct Hub {
     me: Incarnation,
@@ -50,7 +53,7 @@ pub struct Hub {
     /// By their iSCSI names.
     targets: ArcSwap<HashMap<String, Arc<SharedTarget>>>,
     /// Those that came in at this node.
-    nexuses: Mutex<HashMap<NexusId, (Arc<Nexus>, Arc<SharedTarget>)>>,
+    nexuses: Mutex<Nexuses>,
     guests: Mutex<HashMap<Incarnation, Arc<Guests>>>,
     /// Of nodes that there is no connection to, the nexuses of this one that they know of.
     known: Mutex<HashMap<Incarnation, HashSet<NexusId>>>,
@@ -169,7 +172,7 @@ impl Hub {
         });
     }
 
-    fn nexuses(&self) -> MutexGuard<'_, HashMap<NexusId, (Arc<Nexus>, Arc<SharedTarget>)>> {
+    fn nexuses(&self) -> MutexGuard<'_, Nexuses> {
         self.nexuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -25,7 +25,7 @@ mod standing;
 mod target;
 mod unit;
 
-pub use engine::VolumeParts;
+pub use engine::{Make, VolumeParts};
 pub use front::Front;
 pub use groups::Groups;
 pub use node::{Cluster, ClusterError, Hooks, Neighbour};

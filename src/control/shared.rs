@@ -3,7 +3,7 @@
 use super::space::SpaceWatcher;
 use super::volumes::{VolumeError, Watchers};
 use crate::backend::{self, BackendContext, Device, LockOwner, OpenOptions, Switch};
-use crate::cluster::{Cluster, Groups, SharedTarget, SharedUnit, VolumeParts};
+use crate::cluster::{Cluster, Groups, Make, SharedTarget, SharedUnit, VolumeParts};
 use crate::config::{DeviceSpec, LunConfig, TargetConfig, shared_name};
 use futures_util::FutureExt;
 use glint_target_core::device::BlockDevice;
@@ -28,7 +28,7 @@ pub(super) struct OpenShared {
     fences: bool,
     switch: Arc<Switch>,
     refusals: UnboundedReceiver<u64>,
-    make: Arc<dyn Fn(Option<Arc<dyn UnitMemory>>) -> LogicalUnit<Device> + Send + Sync>,
+    make: Arc<Make>,
     device: DeviceSpec,
     options: OpenOptions,
     context: BackendContext,

@@ -1,6 +1,7 @@
 //! Over a local directory, with records that the test writes and heartbeats that it makes beat.
 
 use super::*;
+use crate::store::nonce;
 use glint_cluster_core::membership::{Beat, BootId, Incarnation, Portal};
 use glint_cluster_core::ownership::{Epoch, Holder, Wish};
 use glint_cluster_core::store::{Body, Outcome};

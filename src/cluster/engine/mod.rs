@@ -6,7 +6,7 @@ mod looking;
 mod members;
 mod volume;
 
-pub use volume::VolumeParts;
+pub use volume::{Make, VolumeParts};
 
 use super::clock;
 use super::hub::{Hub, Tidings};

@@ -36,7 +36,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Opens the device afresh for an owner.
 type Open = dyn Fn(String) -> BoxFuture<'static, Result<Device, OpenError>> + Send + Sync;
 /// Makes a unit over the switched device.
-type Make = dyn Fn(Option<Arc<dyn UnitMemory>>) -> LogicalUnit<Device> + Send + Sync;
+pub type Make = dyn Fn(Option<Arc<dyn UnitMemory>>) -> LogicalUnit<Device> + Send + Sync;
 /// Told which unit this node serves as the owner, if it does.
 type Serving = dyn Fn(Option<&Arc<LogicalUnit<Device>>>) + Send + Sync;
 
