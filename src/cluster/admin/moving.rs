@@ -164,7 +164,10 @@ impl<D: Directory> Admin<D> {
             }
             last = seen.clone();
             match &seen.record.holder {
-                Holder::Owned(owner) if owner.node == *to => return Ok(moved(seen, false)),
+                // Its former process, where it was that at first, does not count.
+                Holder::Owned(owner) if owner.node == *to && seen.epoch != first.epoch => {
+                    return Ok(moved(seen, false));
+                }
                 // On its way.
                 Holder::Released(Some(next)) if next == to => {}
                 Holder::Damaged => {}

@@ -336,3 +336,11 @@ async fn what_went_elsewhere_in_between_is_asked_for_again() {
     then.await.unwrap();
     assert_eq!((moved.seen.epoch, moved.from), (Epoch(3), Some(node("n1"))));
 }
+
+#[tokio::test]
+async fn what_a_former_process_of_the_node_has_is_not_there_yet() {
+    let bench = Bench::pair().await;
+    bench.owner("db", owned("n2", 1)).await;
+    let error = bench.go("db", "n2", SOON).await.unwrap_err();
+    assert!(matches!(error, MoveError::Late { .. }), "{error}");
+}

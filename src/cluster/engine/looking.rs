@@ -144,7 +144,8 @@ impl Engine {
         for (document, body) in bodies {
             match NodeRecord::read(&body) {
                 Ok(record) => {
-                    let node = document.as_str().trim_start_matches("node-").to_owned();
+                    // Once: a node may be called `node-1`.
+                    let node = document.as_str().strip_prefix("node-").unwrap_or_default().to_owned();
                     records.push((node, record));
                 }
                 Err(error) => self.report(&document, &error.to_string()),
