@@ -270,6 +270,11 @@ impl Guests {
             Some(_inside) => {
                 let done = outcome_head(guest.target.local().execute(&guest.nexus, command).await);
                 unit.executor().done(epoch, &self.of, sequence, done.clone());
+                let may_answer = |hub: Arc<Hub>| hub.standing().may_answer(clock::now());
+                if !self.hub.upgrade().is_some_and(may_answer) {
+                    // Others may have gone on without it; the connection is about to be cut.
+                    return;
+                }
                 done
             }
         };

@@ -116,10 +116,18 @@ impl SharedUnit {
         (standing.counts(nexus) && standing.may_answer(clock::now())).then_some(pass)
     }
 
+    /// What became of a command, unless the lease has lapsed while it ran: others may have gone on without it, so nobody is told that it was executed.
+    fn told(&self, outcome: Outcome) -> Outcome {
+        match self.hub.standing().may_answer(clock::now()) {
+            true => outcome,
+            false => in_doubt(),
+        }
+    }
+
     /// Runs a command that came in at this node.
     pub async fn execute(&self, nexus: &Arc<Nexus>, command: Command) -> Outcome {
         match self.enter(nexus.id) {
-            Some(_inside) => self.local.execute(nexus, command).await,
+            Some(_inside) => self.told(self.local.execute(nexus, command).await),
             None => Box::pin(self.elsewhere(nexus, command)).await,
         }
     }
@@ -145,7 +153,7 @@ impl SharedUnit {
             match place.next().await {
                 Step::Execute => {
                     if let Some(_inside) = self.enter(nexus.id) {
-                        return self.local.execute(nexus, command).await;
+                        return self.told(self.local.execute(nexus, command).await);
                     }
                     // It has gone again; and is waited for anew, as if it had just come in by another number.
                     tokio::task::yield_now().await;
@@ -153,9 +161,7 @@ impl SharedUnit {
                 Step::Local => return self.local.execute(nexus, command).await,
                 Step::Answer(outcome) => return outcome,
                 Step::NotReady(reason) => return refused(reason),
-                Step::InDoubt => {
-                    return check(SenseKey::AbortedCommand, asc::COMMANDS_CLEARED_BY_DEVICE_SERVER);
-                }
+                Step::InDoubt => return in_doubt(),
             }
         }
     }
@@ -219,6 +225,11 @@ fn refused(reason: Reason) -> Outcome {
             Reason::Transitioning => asc::NOT_READY_ASYMMETRIC_ACCESS_STATE_TRANSITION,
         },
     )
+}
+
+/// The answer to a command of which nobody knows whether it was executed.
+fn in_doubt() -> Outcome {
+    check(SenseKey::AbortedCommand, asc::COMMANDS_CLEARED_BY_DEVICE_SERVER)
 }
 
 fn check(key: SenseKey, code: Asc) -> Outcome {

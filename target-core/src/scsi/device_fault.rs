@@ -18,7 +18,8 @@ pub fn fault(error: DeviceError, direction: Direction) -> Fault {
     let (key, code) = match error {
         DeviceError::Busy => return Fault::Status(Status::TaskSetFull),
         DeviceError::Unreachable => (SenseKey::NotReady, asc::NOT_READY_TARGET_PORT_IN_UNAVAILABLE_STATE),
-        DeviceError::OwnershipLost => (SenseKey::NotReady, asc::NOT_READY_TARGET_PORT_IN_STANDBY_STATE),
+        // Nobody knows how much of it was done. The initiator repeats it, and then it goes to the owner.
+        DeviceError::OwnershipLost => (SenseKey::AbortedCommand, asc::COMMANDS_CLEARED_BY_DEVICE_SERVER),
         DeviceError::Transitioning => (SenseKey::NotReady, asc::NOT_READY_ASYMMETRIC_ACCESS_STATE_TRANSITION),
         DeviceError::Gone => (SenseKey::NotReady, asc::NOT_READY_MANUAL_INTERVENTION_REQUIRED),
         DeviceError::Medium | DeviceError::FlushFailed => match direction {

@@ -322,8 +322,8 @@ fn device_errors_have_their_sense() {
         (DeviceError::Unreachable, check(SenseKey::NotReady, (4, 0xc)), check(SenseKey::NotReady, (4, 0xc))),
         (
             DeviceError::OwnershipLost,
-            check(SenseKey::NotReady, (4, 0xb)),
-            check(SenseKey::NotReady, (4, 0xb)),
+            check(SenseKey::AbortedCommand, (0x2f, 2)),
+            check(SenseKey::AbortedCommand, (0x2f, 2)),
         ),
         (
             DeviceError::Transitioning,
