@@ -1,5 +1,5 @@
 //! Two nodes that serve one volume: either portal, one set of data, and a node that ends is made up for.
-#![allow(clippy::expect_used)]
+#![allow(clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::net::SocketAddr;
