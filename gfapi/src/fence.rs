@@ -55,7 +55,7 @@ impl File {
     /// owner. The file stays one that needs a lock, for good; closing it gives up the lock, not that.
     ///
     /// A former holder whose process stands still keeps the locks of replication for as long as its connections live. When these are in
-    /// the way for three seconds, they are broken.
+    /// the way for six seconds, they are broken.
     ///
     /// It may take as long as GlusterFS waits for a brick that hangs. A caller that cannot wait drops the future;
     /// then the lock may be taken, or not, at any time as long as the file is open.

@@ -16,7 +16,7 @@ use crate::{Error, instance::Instance};
 
 /// How long a lock is waited for. A client that lives gives it up when its writes under way have ended, which slow disks may delay; those of one whose lock is broken
 /// may land after the next has the file.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(6);
 
 /// Which locks: those of a whole file's data, which a client takes for a run of writes, and those of its attributes, which it takes to set the rule. Not
 /// the locks on parts of the data: the self-heal daemon copies under them, and would put old data over new without.
