@@ -167,6 +167,11 @@ fn connect(near: TcpStream, proxy: &Weak<Inner>) {
     pairs.retain(|(near, _)| near.peer_addr().is_ok());
     pairs.push((near_3, far_3));
     drop(pairs);
+    if inner.mode() == Mode::Closed {
+        // It was closed just before this was among those that are closed.
+        inner.close(true);
+        return;
+    }
     drop(inner);
     let weak = proxy.clone();
     thread::spawn(move || pump(far_2, near_2, &weak));
@@ -233,14 +238,43 @@ mod tests {
         stream
     }
 
+    /// The far end of a new connection; one that does not come through in a second is tried again.
+    fn through(address: SocketAddr, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        listener.set_nonblocking(true).unwrap();
+        for _ in 0..10 {
+            let near = connect(address);
+            for _ in 0..100 {
+                if let Ok((far, _)) = listener.accept() {
+                    far.set_nonblocking(false).unwrap();
+                    far.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+                    return (near, far);
+                }
+                thread::sleep(LOOK);
+            }
+        }
+        panic!("no connection comes through");
+    }
+
+    /// A proxy before a place. Another test may have taken the address that was free a moment ago.
+    fn before(target: SocketAddr) -> (Proxy, SocketAddr) {
+        let mut tries = std::iter::repeat_with(loopback).take(20);
+        tries.find_map(|address| Some((Proxy::here(address, target).ok()?, address))).unwrap()
+    }
+
+    fn has_ended(stream: &mut TcpStream) -> bool {
+        match hear(stream) {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        }
+    }
+
     fn hear(stream: &mut TcpStream) -> io::Result<usize> {
         stream.read(&mut [0; 16])
     }
 
     #[test]
     fn silence_keeps_back_and_passes_on_later() {
-        let address = loopback();
-        let proxy = Proxy::here(address, echo()).unwrap();
+        let (proxy, address) = before(echo());
         let mut stream = connect(address);
         stream.write_all(b"one").unwrap();
         assert_eq!(hear(&mut stream).unwrap(), 3);
@@ -258,27 +292,21 @@ mod tests {
 
     #[test]
     fn closing_is_noticed_at_both_ends() {
-        let (address, target) = (loopback(), loopback());
-        let listener = TcpListener::bind(target).unwrap();
-        let proxy = Proxy::here(address, target).unwrap();
-        let mut near = connect(address);
-        let (mut far, _) = listener.accept().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (proxy, address) = before(listener.local_addr().unwrap());
+        let (mut near, mut far) = through(address, &listener);
         proxy.set(Mode::Closed);
-        assert_eq!(hear(&mut near).unwrap_or(0), 0);
-        assert_eq!(hear(&mut far).unwrap_or(0), 0);
+        assert!(has_ended(&mut near) && has_ended(&mut far));
         assert!(matches!(hear(&mut connect(address)), Ok(0) | Err(_)));
         proxy.set(Mode::Open);
-        let _near = connect(address);
-        listener.accept().unwrap();
+        through(address, &listener);
     }
 
     #[test]
     fn the_far_end_may_notice_alone() {
-        let (address, target) = (loopback(), loopback());
-        let listener = TcpListener::bind(target).unwrap();
-        let proxy = Proxy::here(address, target).unwrap();
-        let mut near = connect(address);
-        let (mut far, _) = listener.accept().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (proxy, address) = before(listener.local_addr().unwrap());
+        let (mut near, mut far) = through(address, &listener);
         proxy.set(Mode::Silent);
         proxy.close_far_ends();
         assert_eq!(hear(&mut far).unwrap_or(0), 0);
