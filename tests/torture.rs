@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use glint_testkit::glint::{self, Glint};
@@ -27,15 +27,26 @@ const TIMERS: Timers =
 
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// One test at a time: what they measure is how long commands take.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    // Another test's failure is told by that one.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// One glint with two target ports, each behind a proxy.
 struct Alone {
     glint: Glint,
     proxies: [Proxy; 2],
     portals: Vec<SocketAddr>,
+    // Dropped last.
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Alone {
     fn start() -> Self {
+        let turn = turn();
         let builder = Glint::serve().second_group();
         let device = builder.dir().join("disk.img").display().to_string();
         let config = format!(
@@ -45,7 +56,7 @@ impl Alone {
         let portals = vec![glint::loopback(), glint::loopback()];
         let front = |at: usize, to| Proxy::here(portals[at], to).expect("a proxy");
         let proxies = [front(0, glint.portal()), front(1, glint.portal_2())];
-        Self { glint, proxies, portals }
+        Self { glint, proxies, portals, _turn: turn }
     }
 
     fn site(&self) -> Site {
@@ -167,12 +178,8 @@ fn reservations_are_checked_through_all_portals() {
 /// The short form of `make torture`.
 #[track_caller]
 fn assert_survived(faults: &[Fault]) {
-    let plan = Plan {
-        faults: faults.to_vec(),
-        // Other tests have the same processors: `make torture` asserts the second that it may take.
-        hand_over: Duration::from_secs(5),
-        ..Plan::new(Timers::HASTY, Pace::SHORT)
-    };
+    let _turn = turn();
+    let plan = Plan { faults: faults.to_vec(), ..Plan::new(Timers::HASTY, Pace::SHORT) };
     let report = run(&plan, |line| eprintln!("{}\n{}", Line::head(), line.row())).expect("nodes start");
     assert!(report.is_clean(), "{}", report.table());
 }

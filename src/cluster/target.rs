@@ -98,25 +98,16 @@ impl SharedTarget {
 
     /// Carries out a task management function that came in at this node.
     pub async fn manage(&self, nexus: &Arc<Nexus>, function: TaskManagement) -> TaskManagementOutcome {
-        let whole = match function {
-            TaskManagement::AbortTask { lun, .. }
-            | TaskManagement::AbortTaskSet { lun }
-            | TaskManagement::ClearAca { lun }
-            | TaskManagement::ClearTaskSet { lun }
-            | TaskManagement::LogicalUnitReset { lun }
-            | TaskManagement::QueryTask { lun, .. }
-            | TaskManagement::QueryTaskSet { lun }
-            | TaskManagement::QueryAsyncEvent { lun } => {
-                return match self.unit_at(lun) {
-                    Some(unit) => unit.manage(nexus, function).await,
-                    None => self.local.manage(nexus, function).await,
-                };
-            }
-            // What ends with the nexus everywhere, and what is reset everywhere.
-            TaskManagement::ITNexusReset => |lun| TaskManagement::AbortTaskSet { lun },
-            TaskManagement::TargetWarmReset | TaskManagement::TargetColdReset => {
-                |lun| TaskManagement::LogicalUnitReset { lun }
-            }
+        if let Some(lun) = function.lun() {
+            return match self.unit_at(lun) {
+                Some(unit) => unit.manage(nexus, function).await,
+                None => self.local.manage(nexus, function).await,
+            };
+        }
+        // What ends with the nexus everywhere, or is reset everywhere.
+        let whole = |lun| match function {
+            TaskManagement::ITNexusReset => TaskManagement::AbortTaskSet { lun },
+            _ => TaskManagement::LogicalUnitReset { lun },
         };
         let units = self.units();
         let elsewhere = units.iter().filter(|(_, unit)| unit.gate().epoch().is_none());

@@ -1,16 +1,15 @@
 //! Opening units that several nodes serve.
 
 use super::space::SpaceWatcher;
-use super::volumes::{VolumeError, Watchers};
+use super::volumes::{VolumeError, Watchers, unit_config};
 use crate::backend::{self, BackendContext, Device, LockOwner, OpenOptions, Switch};
 use crate::cluster::{Cluster, Groups, Make, SharedTarget, SharedUnit, VolumeParts};
 use crate::config::{DeviceSpec, LunConfig, TargetConfig, shared_name};
 use futures_util::FutureExt;
 use glint_target_core::device::BlockDevice;
 use glint_target_core::lun::background::Spawner;
-use glint_target_core::lun::identity::Identity;
 use glint_target_core::lun::memory::UnitMemory;
-use glint_target_core::lun::unit::{LogicalUnit, UnitConfig};
+use glint_target_core::lun::unit::LogicalUnit;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -44,16 +43,8 @@ impl OpenShared {
         cluster: &Cluster,
         spawner: Arc<dyn Spawner>,
     ) -> Result<Self, VolumeError> {
-        let names = target.identity(lun);
-        let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
-        let naa = identity.naa();
-        let config = UnitConfig {
-            identity,
-            block_size: lun.block_size,
-            read_only: lun.read_only,
-            removable: lun.removable,
-            max_transfer,
-        };
+        let config = unit_config(target, lun, max_transfer);
+        let naa = config.identity.naa();
         let name: Arc<str> = shared_name(target, lun).into();
         let options = OpenOptions { clustered: true, ..OpenOptions::from(lun) };
         let device = backend::open(&lun.device, &options, context).await?;

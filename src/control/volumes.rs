@@ -123,15 +123,7 @@ impl OpenTarget {
         state: &Store,
         spawner: Arc<dyn Spawner>,
     ) -> Result<Arc<LogicalUnit<Device>>, VolumeError> {
-        let names = target.identity(lun);
-        let identity = Identity { naa: names.naa, ..Identity::new(names.serial) };
-        let config = UnitConfig {
-            identity,
-            block_size: lun.block_size,
-            read_only: lun.read_only,
-            removable: lun.removable,
-            max_transfer,
-        };
+        let config = unit_config(target, lun, max_transfer);
         // Its lock comes first: a unit that another process serves is left alone.
         let memory = state.unit(config.identity.naa()).await?;
         let device = backend::open(&lun.device, &OpenOptions::from(lun), context).await?;
@@ -266,6 +258,18 @@ impl OpenTarget {
     /// The numbers of all units.
     pub(super) fn numbers(&self) -> Vec<u16> {
         self.luns.keys().copied().collect()
+    }
+}
+
+/// What a unit is made with.
+pub(super) fn unit_config(target: &TargetConfig, lun: &LunConfig, max_transfer: u32) -> UnitConfig {
+    let names = target.identity(lun);
+    UnitConfig {
+        identity: Identity { naa: names.naa, ..Identity::new(names.serial) },
+        block_size: lun.block_size,
+        read_only: lun.read_only,
+        removable: lun.removable,
+        max_transfer,
     }
 }
 

@@ -263,7 +263,7 @@ async fn a_holder_that_stands_still_is_replaced_and_refused_when_it_wakes() {
         within(30, replace_by_a_process(&gluster)).await;
         for round in 0..rounds {
             let took = replace(&gluster, &volume, round).await;
-            assert!(took < Duration::from_secs(15), "{took:?}");
+            assert!(took < Duration::from_secs(11), "{took:?}");
         }
     }
 }

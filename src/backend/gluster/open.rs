@@ -34,23 +34,27 @@ struct Opening<'a> {
     owner: Option<&'a LockOwner>,
 }
 
+impl<'a> Opening<'a> {
+    /// Without a limit, and for no owner.
+    fn of(
+        spec: &'a GlusterFile,
+        how: &'a OpenOptions,
+        volume: Arc<Connected>,
+        context: &'a BackendContext,
+    ) -> Self {
+        let device = DeviceSpec::Gluster(spec.clone()).to_string();
+        Self { device, path: &spec.path, how, volume, volumes: &context.volumes, limit: None, owner: None }
+    }
+}
+
 impl GlusterDevice {
     pub(in super::super) async fn open(
         spec: &GlusterFile,
         how: &OpenOptions,
         context: &BackendContext,
     ) -> Result<Self, OpenError> {
-        let device = DeviceSpec::Gluster(spec.clone()).to_string();
         let volume = context.volumes.get(&spec.volume).await?;
-        let opening = Opening {
-            device,
-            path: &spec.path,
-            how,
-            volume: volume.clone(),
-            volumes: &context.volumes,
-            limit: None,
-            owner: None,
-        };
+        let opening = Opening::of(spec, how, volume.clone(), context);
         let (file, created) = opening.open_or_create().await?;
         match opening.prepare(&file).await {
             Ok(prepared) => Ok(Self::new(file, prepared, volume, context)),
@@ -83,20 +87,15 @@ impl GlusterDevice {
             None => None,
         };
         let until = Instant::now() + context.io_deadline;
-        let device = DeviceSpec::Gluster(spec.clone()).to_string();
         let volume = connect_by(until, spec, context).await.ok_or_else(|| OpenError::GlusterSilent {
-            device: device.clone(),
+            device: DeviceSpec::Gluster(spec.clone()).to_string(),
             doing: "connect to its volume",
             patience: context.io_deadline,
         })??;
         let opening = Opening {
-            device,
-            path: &spec.path,
-            how,
-            volume: volume.clone(),
-            volumes: &context.volumes,
             limit: Some((until, context.io_deadline)),
             owner: owner.as_ref(),
+            ..Opening::of(spec, how, volume.clone(), context)
         };
         // Whatever is still under way when this is given up ends with the file's closing.
         let file = opening.open_existing().await?;

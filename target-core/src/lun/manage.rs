@@ -40,7 +40,7 @@ pub async fn manage<D: BlockDevice>(
         TaskManagement::ClearAca { .. } => return NotSupported,
         _ => {}
     }
-    let Some(numbered) = address(function).and_then(|lun| unit(target, lun)) else {
+    let Some(numbered) = function.lun().and_then(|lun| unit(target, lun)) else {
         return LunDoesNotExist;
     };
     let (_, unit) = &numbered;
@@ -71,23 +71,6 @@ pub async fn manage<D: BlockDevice>(
         TaskManagement::QueryTaskSet { .. } => found(tasks.any(|owner, _| owner == nexus)),
         TaskManagement::QueryAsyncEvent { .. } => found(unit.attentions().is_pending(nexus)),
         _ => NotSupported,
-    }
-}
-
-/// The logical unit that a function is addressed to, if any.
-fn address(function: TaskManagement) -> Option<LunAddress> {
-    match function {
-        TaskManagement::AbortTask { lun, .. }
-        | TaskManagement::AbortTaskSet { lun }
-        | TaskManagement::ClearAca { lun }
-        | TaskManagement::ClearTaskSet { lun }
-        | TaskManagement::LogicalUnitReset { lun }
-        | TaskManagement::QueryTask { lun, .. }
-        | TaskManagement::QueryTaskSet { lun }
-        | TaskManagement::QueryAsyncEvent { lun } => Some(lun),
-        TaskManagement::TargetWarmReset | TaskManagement::TargetColdReset | TaskManagement::ITNexusReset => {
-            None
-        }
     }
 }
 

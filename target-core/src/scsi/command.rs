@@ -152,6 +152,23 @@ pub enum TaskManagement {
     QueryAsyncEvent { lun: LunAddress },
 }
 
+impl TaskManagement {
+    /// The logical unit that it is addressed to, if it is to one.
+    pub fn lun(self) -> Option<LunAddress> {
+        match self {
+            Self::AbortTask { lun, .. }
+            | Self::AbortTaskSet { lun }
+            | Self::ClearAca { lun }
+            | Self::ClearTaskSet { lun }
+            | Self::LogicalUnitReset { lun }
+            | Self::QueryTask { lun, .. }
+            | Self::QueryTaskSet { lun }
+            | Self::QueryAsyncEvent { lun } => Some(lun),
+            Self::TargetWarmReset | Self::TargetColdReset | Self::ITNexusReset => None,
+        }
+    }
+}
+
 /// Answers to task management (RFC 7143 §11.6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

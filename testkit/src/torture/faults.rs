@@ -7,7 +7,7 @@ use super::cluster::{Cluster, VOLUMES};
 use super::multipath::Multipath;
 use super::node::Node;
 use super::proxy::Mode;
-use super::run::Plan;
+use super::timers::Timers;
 
 /// See the module. All of it happens while hosts write and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,13 +120,13 @@ impl Fault {
     }
 
     /// The longest that a command may take meanwhile.
-    pub fn longest(self, plan: &Plan) -> Duration {
+    pub fn longest(self, timers: &Timers) -> Duration {
         match self {
             // Nothing is lost, so nothing is waited for.
-            Self::Restart => plan.hand_over,
-            Self::Kill => plan.timers.own() + Duration::from_secs(5),
+            Self::Restart => Duration::from_secs(1),
+            Self::Kill => timers.own() + Duration::from_secs(5),
             // What it takes; but no I/O error.
-            _ => plan.timers.limit,
+            _ => timers.limit,
         }
     }
 

@@ -41,8 +41,6 @@ pub struct Plan {
     pub backing: Backing,
     /// Of all hosts.
     pub timers: Timers,
-    /// The longest that a command may take while a node hands its volumes over.
-    pub hand_over: Duration,
     /// How long things last.
     pub pace: Pace,
 }
@@ -51,8 +49,7 @@ impl Plan {
     /// All faults on three nodes and replica 3.
     pub fn new(timers: Timers, pace: Pace) -> Self {
         let faults = Fault::ALL.to_vec();
-        let hand_over = Duration::from_secs(1);
-        Self { faults, rounds: None, nodes: 3, backing: Backing::Gluster, timers, hand_over, pace }
+        Self { faults, rounds: None, nodes: 3, backing: Backing::Gluster, timers, pace }
     }
 }
 
@@ -67,7 +64,7 @@ pub fn run(plan: &Plan, mut each: impl FnMut(&Line)) -> io::Result<Report> {
         if fault.needs_gluster() && plan.backing != Backing::Gluster {
             continue;
         }
-        let mut line = Line { fault: fault.name(), allowed: fault.longest(plan), ..Line::default() };
+        let mut line = Line { fault: fault.name(), allowed: fault.longest(&plan.timers), ..Line::default() };
         let start = Instant::now();
         let rounds = plan.rounds.unwrap_or_else(|| fault.rounds(&plan.pace));
         let done = catch_unwind(AssertUnwindSafe(|| scene.rounds(*fault, rounds, &mut line)));
