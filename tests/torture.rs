@@ -83,11 +83,14 @@ fn hosts_go_on_through_the_other_portal() {
     let ledger = Arc::new(Ledger::new(AREA));
     let load = Load::start(&site, &ledger, &[Some(0), Some(1), None]);
     load.wait_for(50, LIMIT).expect("all goes");
-    assert_eq!(site.tally.take().retries, 0, "nothing has happened yet");
+    let counts = site.tally.take();
+    assert_eq!(counts.retries, 0, "nothing has happened yet: {}", counts.reasons());
     for (round, mode) in [Mode::Closed, Mode::Silent].into_iter().enumerate() {
         let proxy = &alone.proxies[round];
         proxy.set(mode);
         load.wait_for(50, LIMIT).expect("the other portal is there");
+        // What was kept back in silence is never passed on: hosts this hasty have repeated it long ago (A7 of docs/ownership.md).
+        proxy.set(Mode::Closed);
         proxy.set(Mode::Open);
         load.wait_for(50, LIMIT).expect("both are there");
         let counts = site.tally.take();
