@@ -83,8 +83,10 @@ fn hosts_go_on_through_the_other_portal() {
     let ledger = Arc::new(Ledger::new(AREA));
     let load = Load::start(&site, &ledger, &[Some(0), Some(1), None]);
     load.wait_for(50, LIMIT).expect("all goes");
-    let counts = site.tally.take();
-    assert_eq!(counts.retries, 0, "nothing has happened yet: {}", counts.reasons());
+    // A host that had its other path first meets the POWER ON of a new nexus when it changes over.
+    let mut reasons = site.tally.take().reasons;
+    reasons.retain(|reason, _| !reason.starts_with("6/29/"));
+    assert!(reasons.is_empty(), "nothing has happened yet: {reasons:?}");
     for (round, mode) in [Mode::Closed, Mode::Silent].into_iter().enumerate() {
         let proxy = &alone.proxies[round];
         proxy.set(mode);
